@@ -112,7 +112,7 @@ class Dual {
 Nanoseconds time_bound(const Graph& graph, ByteCount budget, const std::optional<HostLink>& link,
                        Nanoseconds target) {
   auto bound = static_cast<double>(graph.base_time());
-  if (target <= graph.base_time()) return graph.base_time();
+  if (target <= graph.unplanned_time()) return graph.unplanned_time();
   Dual dual(graph, budget, link);
   for (const double share : kChannelShares) {
     if (!link && share > 0) break;
@@ -121,7 +121,7 @@ Nanoseconds time_bound(const Graph& graph, ByteCount budget, const std::optional
   }
   // Rounding errors of the sums stay far below one part in 10^9.
   const double safe = bound - 1e-9 * std::abs(bound);
-  return std::clamp(static_cast<Nanoseconds>(std::ceil(safe)), graph.base_time(), target);
+  return std::clamp(static_cast<Nanoseconds>(std::ceil(safe)), graph.unplanned_time(), target);
 }
 
 }  // namespace tessera::remat

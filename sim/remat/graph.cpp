@@ -59,6 +59,8 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
   }
   if (std::ranges::any_of(ops, [](const OpSpec& op) { return op.link.time > 0; }))
     for (const OpSpec& op : ops) link_uses_.push_back(op.link);
+  if (std::ranges::any_of(ops, [](const OpSpec& op) { return op.transfer.time > 0; }))
+    for (const OpSpec& op : ops) transfers_.push_back(op.transfer);
   kept_.assign(sizes_.size(), 0);
   if (!progress.gone.empty()) gone_.assign(sizes_.size(), 0);
   for (const TensorId tensor : progress.gone) gone_[tensor] = 1;
@@ -69,6 +71,7 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
   for (TensorId q = 0; q < tensors(); ++q)
     if (kept(q)) keep_.push_back(q);
   index_consumers();
+  find_unplanned_time();
   if (first_backward_ < 0 || first_backward_ > this->ops()) first_backward_ = base_peak_op(*this);
 }
 
@@ -82,11 +85,25 @@ void Graph::index_consumers() {
     for (const TensorId q : inputs(op)) consumer_ids_[next[q]++] = op;
 }
 
+void Graph::find_unplanned_time() {
+  unplanned_time_ = base_time_;
+  if (transfers_.empty()) return;
+  Nanoseconds now = 0, free = 0;
+  std::vector<Nanoseconds> ends(times_.size());
+  for (OpId op = 0; op < ops(); ++op) {
+    if (transfers_[op].awaits >= 0) now = std::max(now, ends[transfers_[op].awaits]);
+    now += first_time(op);
+    if (transfers_[op].time > 0) ends[op] = free = std::max(now, free) + transfers_[op].time;
+  }
+  unplanned_time_ = std::max(now, free);
+}
+
 bool Graph::same_problem(const Graph& other) const {
   const auto problem = [](const Graph& graph) {
     return std::tie(graph.static_bytes_, graph.first_backward_, graph.done_, graph.times_,
-                    graph.workspaces_, graph.recomputable_, graph.link_uses_, graph.input_begin_,
-                    graph.output_begin_, graph.input_ids_, graph.sizes_, graph.keep_, graph.gone_);
+                    graph.workspaces_, graph.recomputable_, graph.link_uses_, graph.transfers_,
+                    graph.input_begin_, graph.output_begin_, graph.input_ids_, graph.sizes_,
+                    graph.keep_, graph.gone_);
   };
   return problem(*this) == problem(other);
 }

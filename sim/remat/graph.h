@@ -25,6 +25,14 @@ struct LinkUse {
   bool operator==(const LinkUse&) const = default;
 };
 
+/// What runs beside operators, one behind the other in the order in which operators launch it: a
+/// gather of parameters, a reduction of gradients. Its LinkUse has no slack.
+struct Transfer {
+  Nanoseconds time = 0;  ///< alone; 0: the operator launches none
+  OpId awaits = -1;      ///< the operator that launched the one that must have ended before
+  bool operator==(const Transfer&) const = default;
+};
+
 /// One operator as a planner sees it. `inputs` are distinct tensors of earlier operators.
 struct OpSpec {
   std::string name;
@@ -33,7 +41,8 @@ struct OpSpec {
   std::vector<TensorId> inputs;      ///< tensors (storages, not views) that it reads
   std::vector<ByteCount> out_bytes;  ///< a new tensor each
   bool recomputable = true;          ///< false for what cannot be run again (a data loader)
-  LinkUse link = {};
+  LinkUse link = {};                 ///< of what the operator launches, if it does
+  Transfer transfer = {};
 };
 
 /// How far a step is whose rest is planned.
@@ -65,6 +74,10 @@ class Graph {
   bool uses_link() const { return !link_uses_.empty(); }
   /// Where `uses_link()`.
   const LinkUse& link_use(OpId op) const { return link_uses_[op]; }
+  /// Whether any operator launches a transfer.
+  bool has_transfers() const { return !transfers_.empty(); }
+  /// Where `has_transfers()`.
+  const Transfer& transfer(OpId op) const { return transfers_[op]; }
   ByteCount workspace(OpId op) const { return workspaces_[op]; }
   bool recomputable(OpId op) const { return recomputable_[op] != 0; }
   std::span<const TensorId> inputs(OpId op) const {
@@ -87,7 +100,10 @@ class Graph {
   /// Where the backward pass starts, for planners that need to know; where the file does not say,
   /// the operator of the largest memory without a plan.
   OpId first_backward() const { return first_backward_; }
+  /// Of all operators once.
   Nanoseconds base_time() const { return base_time_; }
+  /// Until all operators and transfers have ended without a plan; no plan takes less.
+  Nanoseconds unplanned_time() const { return unplanned_time_; }
   /// The same to a planner: equal in everything but names.
   bool same_problem(const Graph& other) const;
   /// Inputs, outputs and workspace of one operator, without static bytes.
@@ -95,13 +111,15 @@ class Graph {
 
  private:
   void index_consumers();
+  void find_unplanned_time();
 
   std::string name_;
   std::vector<std::string> names_;
   std::vector<Nanoseconds> times_;
   std::vector<ByteCount> workspaces_;
   std::vector<std::uint8_t> recomputable_;
-  std::vector<LinkUse> link_uses_;  ///< empty where none does
+  std::vector<LinkUse> link_uses_;   ///< empty where none does
+  std::vector<Transfer> transfers_;  ///< likewise
   std::vector<std::int32_t> input_begin_{0}, output_begin_{0}, consumer_begin_{0};
   std::vector<TensorId> input_ids_;
   std::vector<OpId> consumer_ids_, producers_;
@@ -111,7 +129,7 @@ class Graph {
   ByteCount static_bytes_ = 0;
   OpId first_backward_ = -1;
   OpId done_ = 0;
-  Nanoseconds base_time_ = 0;
+  Nanoseconds base_time_ = 0, unplanned_time_ = 0;
 };
 
 /// The least memory in which any plan can run: every operator needs its own working set, and the

@@ -43,20 +43,23 @@ struct ReplayResult {
   Nanoseconds recompute = 0;      ///< spent on operators that had run before
   Nanoseconds stall = 0;          ///< operators waiting for copies, or slower beside them
   Nanoseconds forward_stall = 0;  ///< of that, ahead of Graph::first_backward()
-  ByteCount peak = 0;             ///< device bytes, static bytes included
-  std::size_t peak_step = 0;      ///< of the schedule
-  ByteCount host_peak = 0;        ///< bytes of all host copies, which are never freed
-  std::int64_t copied = 0;        ///< bytes over the link, both directions
+  Nanoseconds awaited = 0;        ///< operators waiting for transfers, the last one's end included
+  Nanoseconds forward_awaited = 0;  ///< likewise
+  ByteCount peak = 0;               ///< device bytes, static bytes included
+  std::size_t peak_step = 0;        ///< of the schedule
+  ByteCount host_peak = 0;          ///< bytes of all host copies, which are never freed
+  std::int64_t copied = 0;          ///< bytes over the link, both directions
 };
 
 /// Runs `schedule` step by step. Memory is counted at the position in the schedule, which is never
 /// less than at any moment in time: a copy-in holds its memory from its step on although the copy
 /// starts later, a copy-out until its `release`. Copies beside an operator that takes the link too
-/// (LinkUse) and that operator last longer. Operators allocate outputs and workspace at their
-/// start; workspace goes at their end. `stage_peaks`, where not null, gets one peak for every
-/// interval between first executions (ops + 1 values, with static bytes).
-/// Throws std::logic_error for a schedule that reads what is not there, never runs an operator,
-/// runs first executions out of program order, or loses a kept tensor.
+/// (LinkUse) and that operator last longer, and so do copies and transfers beside each other.
+/// Operators allocate outputs and workspace at their start; workspace goes at their end.
+/// `stage_peaks`, where not null, gets one peak for every interval between first executions (ops +
+/// 1 values, with static bytes). Throws std::logic_error for a schedule that reads what is not
+/// there, never runs an operator, runs first executions out of program order, or loses a kept
+/// tensor.
 ReplayResult replay(const Graph& graph, const Schedule& schedule,
                     const std::optional<HostLink>& link,
                     std::vector<ByteCount>* stage_peaks = nullptr);

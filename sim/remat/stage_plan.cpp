@@ -1,6 +1,7 @@
 #include "sim/remat/stage_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::remat {
 
@@ -36,7 +37,7 @@ void ScheduleWriter::bucket_copies(const StagePlan& plan) {
   if (!outs_.empty()) out_queued_.assign(graph_.tensors(), 0);
 }
 
-const Run* ScheduleWriter::run_at(const StagePlan& plan, TensorId tensor, Stage t) {
+inline const Run* ScheduleWriter::run_at(const StagePlan& plan, TensorId tensor, Stage t) {
   std::int32_t& cursor = cursor_[tensor];
   const std::int32_t count = plan.run_count[tensor];
   const Run* runs = plan.runs.data() + plan.run_begin[tensor];
@@ -54,18 +55,18 @@ bool ScheduleWriter::in_window(const StagePlan& plan, TensorId tensor, Stage t) 
 
 void ScheduleWriter::find_last_readers(const StagePlan& plan, Stage t) {
   ends_.clear();
+  const bool alone = stage_ops_.size() == 1;  // then nobody else is seen
   for (auto k = static_cast<std::int32_t>(stage_ops_.size()) - 1; k >= 0; --k) {
     const OpId op = stage_ops_[k];
     for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
-      if (seen_[q] == t) continue;
+      if (!alone && seen_[q] == t) continue;
       const Run* run = run_at(plan, q, t);
       const bool ends_here = run ? run->first == t && run->last == t : !in_window(plan, q, t);
       const bool copied = run && run->origin == Origin::copied_in;
       if (ends_here && !copied) ends_.push_back({k, q});
     }
     for (const TensorId q : graph_.inputs(op)) {
-      if (seen_[q] == t) continue;
-      seen_[q] = t;
+      if (!alone && std::exchange(seen_[q], t) == t) continue;
       const Run* run = run_at(plan, q, t);
       if (run && run->last == t) ends_.push_back({k, q});
     }

@@ -83,6 +83,23 @@ class PlanMemory(EndToEnd):
             _, plan = self.plan_within(file, tenths=7)
             self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.03, msg=file)
 
+    def test_copies_beside_gathers_of_parameters_that_reach_other_nodes(self):
+        """Gathers and reductions of sharded parameters go over the GPU's PCIe port too."""
+        self.plant("sharded.yaml", "model: {extends: gpt3-2.7b, layers: 8}\ncluster: dgx-h100-x2\ntraining: {framework: megatron, "
+                   "precision: bf16, sequence_length: 2048, micro_batch: 4, global_batch: 64, data_parallel: {sharding: parameters}}\n"
+                   "parallelism: {data: 16}\n")
+        for tenths in (9, 6):
+            _, plan = self.plan_within("sharded.yaml", tenths)
+            self.assertAlmostEqual(plan["simulated_step_s"] / plan["planned_step_s"], 1, delta=0.03, msg=str(tenths))
+
+    def test_the_last_part_of_a_pipeline_does_not_wait(self):
+        """Its backward passes follow on the forward ones: what the loss saves need not leave for micro-batches in between."""
+        code, plan = self.plan("gpt3-2.7b_8xh100_pp4_interleaved_bf16", "--budget", "18105MiB")
+        last = plan["stages"][3]
+        self.assertEqual(code, 0)
+        self.assertTrue(last["needed"])
+        self.assertLess(last["planned_micro_batch_s"] / last["micro_batch_s"], 1.02)
+
     def test_exported_options_come_back_as_the_same_step(self):
         script = ("torchrun --nproc_per_node 4 --nnodes 1 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --num-attention-heads 16 "
                   "--seq-length 1024 --max-position-embeddings 1024 --vocab-size 50257 --micro-batch-size 16 --global-batch-size 64 --bf16 ")

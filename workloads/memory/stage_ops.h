@@ -28,6 +28,16 @@ struct StageOp {
   int bits = -1;            ///< of `reads`: GraphOp::bits; -1: none
 };
 
+/// A collective beside the operators of a pass, on the stream that gathers parameters and reduces
+/// gradients, one behind the other. Layers are counted in the order of the pass; what belongs to
+/// none between two of them (embedding, head) counts as one.
+struct StageTransfer {
+  PassPart part = PassPart::forward;
+  int launched = 0;  ///< when all layers ahead of this one have ended
+  int awaited = -1;  ///< by this layer; -1: by none
+  GraphOp op;
+};
+
 /// Forward and backward pass of one micro-batch over a model chunk of a stage. Refers to the
 /// model's graph.
 struct StageOps {
@@ -38,6 +48,7 @@ struct StageOps {
   // Messages, as positions in `tensors`; -1: there is none.
   int received_input = -1, sent_output = -1;
   int received_gradient = -1, sent_gradient = -1;
+  std::vector<StageTransfer> transfers;  ///< in order; stage_ops() knows none
   /// Operators that a plan added to the model's.
   std::shared_ptr<std::deque<GraphOp>> added;
 };

@@ -13,6 +13,7 @@
 #include "sim/plan/memory/packed_ops.h"
 #include "sim/plan/memory/plan_progress.h"
 #include "sim/plan/memory/stage_means.h"
+#include "sim/plan/memory/stage_transfers.h"
 #include "sim/plan/time_segments.h"
 #include "sim/scenario/names.h"
 #include "workloads/memory/memory_profile.h"
@@ -63,6 +64,8 @@ std::vector<StageMemoryPlan> stages_of(const ModelGraph& graph, const Scenario& 
     plan.needed =
         missing_bytes(profile, allocator, budget) > Bytes(0) || scenario.memory.layers > 0;
     plan.chunks = unplanned_chunks(graph, scenario.step, rank);
+    for (ChunkMemoryPlan& chunk : plan.chunks)
+      chunk.ops.transfers = transfers_beside(rank, chunk, timed);
     stages.push_back(std::move(plan));
   }
   return stages;
@@ -130,7 +133,7 @@ void set_times(const StepOptions& step, const std::vector<RankProgram>& stages, 
 
 /// The schedules of `known` for the operators of `plan`, whose sizes and times are others.
 void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const OpTime& time,
-                StageMemoryPlan& plan) {
+                const remat::HostLink& link, StageMemoryPlan& plan) {
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     ChunkMemoryPlan& chunk = plan.chunks[c];
     const ChunkMemoryPlan& from = known.chunks.at(c);
@@ -146,7 +149,10 @@ void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const O
                         "plan this step itself: leave both out"});
     chunk.schedule =
         is_planned ? from.schedule : remat::make_planner("none")->plan(graph, {}).schedule;
-    chunk.planned_times = planned_times(chunk.graph, chunk.schedule, {});
+    const remat::ReplayResult cost = remat::replay(graph, chunk.schedule, link);
+    chunk.planned_times =
+        planned_times(chunk.graph, chunk.schedule,
+                      {.awaited = cost.awaited, .forward_awaited = cost.forward_awaited});
   }
 }
 
@@ -272,7 +278,7 @@ PlannedProgram with_foreseen_plan(const Scenario& scenario, const PlannedStep& f
     StageMemoryPlan& plan = planned.stages[s];
     leave_alone(plan, time);
     plan.needed = true;
-    carry_over(foreseen.stages[s], scenario.memory.packing, time, plan);
+    carry_over(foreseen.stages[s], scenario.memory.packing, time, planned.link, plan);
     write_stage(plan, style, timed.program);
     measure_stage(plan, planned.budget, timed);
   }

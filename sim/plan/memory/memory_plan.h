@@ -19,7 +19,8 @@ namespace tessera {
 struct ChunkMemoryPlan {
   int chunk = 0;
   bool splits = false;  ///< the plan of micro-batches whose backward pass is split
-  double share = 1;     ///< of the step's micro-batches, that have this plan
+  bool waits = true;  ///< other passes run between its passes: not those of a pipeline's last part
+  double share = 1;   ///< of the step's micro-batches, that have this plan
   StageOps ops;
   StageGraph graph;
   remat::Schedule schedule;  ///< empty where the stage needs none, or has none

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/plan/memory/split_micro_batches.h"
+#include "sim/remat/planner.h"
 #include "workloads/schedules/virtual_pipeline.h"
 
 namespace tessera {
@@ -81,14 +82,8 @@ class PipelineWalk {
 }  // namespace
 
 PassTimes base_times(const StageGraph& graph) {
-  PassTimes times;
-  std::size_t part = 0;
-  for (remat::OpId op = 0; op < graph.graph.ops(); ++op) {
-    const OpGroup& group = graph.groups[static_cast<std::size_t>(op)];
-    if (group.kind == OpGroup::Kind::other_micro_batches) ++part;
-    times[part] += seconds(graph.graph.time(op));
-  }
-  return times;
+  const remat::Schedule all_once = remat::make_planner("none")->plan(graph.graph, {}).schedule;
+  return planned_times(graph, all_once, remat::replay(graph.graph, all_once, {}));
 }
 
 PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule,
@@ -101,8 +96,9 @@ PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule
     if (group.kind == OpGroup::Kind::other_micro_batches) ++part;
     times[part] += seconds(graph.graph.time(step.id));
   }
-  times[kForward] += seconds(cost.forward_stall);
-  times[kBackward] += seconds(cost.stall - cost.forward_stall);
+  const remat::Nanoseconds forward = cost.forward_stall + cost.forward_awaited;
+  times[kForward] += seconds(forward);
+  times[kBackward] += seconds(cost.stall + cost.awaited - forward);
   return times;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/units/text.h"
+#include "sim/plan/memory/stage_transfers.h"
 #include "workloads/memory/memory_profile.h"
 #include "workloads/sharding.h"
 
@@ -20,32 +21,6 @@ ProgramBlock block_of(const ChunkMemoryPlan& chunk, const std::string& name) {
   for (const StageTensor& tensor : chunk.ops.tensors)
     block.storages.push_back({tensor.name, tensor.role, StorageScope::local, tensor.bytes});
   return block;
-}
-
-bool gathers(const ProgramOp& op) {
-  return op.stream == StreamKind::data_comm &&
-         (op.phase == Phase::forward || op.phase == Phase::backward);
-}
-
-/// By op: ahead of which it starts at the earliest, itself for all but gathers with their casts.
-/// Those are held up by what they wait for, by their stream, and in one hardware queue by the
-/// kernels launched ahead of them, until the last of these begins.
-std::vector<std::size_t> earliest_places(const RankProgram& stage, bool single_queue) {
-  std::vector<std::size_t> places;
-  std::size_t stream = 0, kernels = 0;
-  const auto behind = [&](std::size_t op) { return gathers(stage.ops[op]) ? places[op] : op + 1; };
-  for (std::size_t i = 0; i < stage.ops.size(); ++i) {
-    const ProgramOp& op = stage.ops[i];
-    places.push_back(i);
-    if (gathers(op)) {
-      places[i] = std::max(stream, single_queue ? kernels : 0);
-      for (const std::int32_t wait : op.waits)
-        if (wait >= 0) places[i] = std::max(places[i], behind(static_cast<std::size_t>(wait)));
-    }
-    if (op.stream == StreamKind::data_comm) stream = behind(i);
-    if (op.stream == StreamKind::compute) kernels = i;
-  }
-  return places;
 }
 
 /// `stage` with gathers where they can start, for who counts memory in the order of its ops.

@@ -24,7 +24,11 @@ struct Range {
 class GraphBuilder {
  public:
   GraphBuilder(const StageOps& stage, const OpTime& time, const StageRoom& room)
-      : stage_(stage), time_(time), room_(room), id_(stage.tensors.size(), kNowhere) {}
+      : stage_(stage),
+        time_(time),
+        room_(room),
+        id_(stage.tensors.size(), kNowhere),
+        launched_(stage.transfers.size(), kNowhere) {}
 
   StageGraph run(const std::string& name) && {
     collect_groups();
@@ -42,22 +46,22 @@ class GraphBuilder {
 
   void collect_groups() {
     if (stage_.received_input >= 0) add_pseudo(OpGroup::Kind::receive_input);
-    group_pass(0, stage_.forward_ops);
+    group_pass(PassPart::forward, 0, stage_.forward_ops);
     if (stage_.sent_output >= 0) add_pseudo(OpGroup::Kind::send_output);
     first_backward_ = static_cast<remat::OpId>(result_.groups.size());
     add_pseudo(OpGroup::Kind::other_micro_batches);
     if (stage_.received_gradient >= 0) add_pseudo(OpGroup::Kind::receive_gradient);
-    group_pass(stage_.forward_ops, stage_.late_ops);
+    group_pass(PassPart::backward, stage_.forward_ops, stage_.late_ops);
     if (stage_.sent_gradient >= 0) add_pseudo(OpGroup::Kind::send_gradient);
     const int ops = static_cast<int>(stage_.ops.size());
     if (stage_.late_ops == ops) return;
     add_pseudo(OpGroup::Kind::other_micro_batches);
-    group_pass(stage_.late_ops, ops);
+    group_pass(PassPart::weight_gradient, stage_.late_ops, ops);
   }
 
   /// A group begins with each kernel, and with a collective that makes a tensor; it is joined with
   /// earlier ones where it writes to what they made.
-  void group_pass(int begin, int end) {
+  void group_pass(PassPart part, int begin, int end) {
     std::vector<OpGroup> groups;
     std::vector<int> writer(stage_.tensors.size(), kNowhere);
     for (int i = begin; i < end; ++i) {
@@ -72,7 +76,32 @@ class GraphBuilder {
         while (groups.size() > 1 && groups.back().begin > first) join_last(groups);
       }
     }
-    result_.groups.insert(result_.groups.end(), groups.begin(), groups.end());
+    add_with_transfers(part, groups);
+  }
+  void add_with_transfers(PassPart part, const std::vector<OpGroup>& groups) {
+    int layers = 0;  // that have begun
+    int before = kNoLayer;
+    for (const OpGroup& group : groups) {
+      const int layer = std::exchange(before, op(group.begin).layer);
+      if (layers == 0 || layer != before) begin_layer(part, layers++);
+      result_.groups.push_back(group);
+    }
+    launch(part, [&](int launched) { return launched >= layers; });
+  }
+  void begin_layer(PassPart part, int layer) {
+    launch(part, [&](int launched) { return launched == layer; });
+    for (std::size_t t = 0; t < stage_.transfers.size(); ++t)
+      if (stage_.transfers[t].part == part && stage_.transfers[t].awaited == layer)
+        add_transfer(OpGroup::Kind::await_transfer, t);
+  }
+  template <typename Begins>
+  void launch(PassPart part, const Begins& begins) {
+    for (std::size_t t = 0; t < stage_.transfers.size(); ++t)
+      if (stage_.transfers[t].part == part && begins(stage_.transfers[t].launched))
+        add_transfer(OpGroup::Kind::launch_transfer, t);
+  }
+  void add_transfer(OpGroup::Kind kind, std::size_t t) {
+    result_.groups.push_back({kind, 0, 0, static_cast<int>(t)});
   }
   bool makes_tensor(int i, const std::vector<int>& writer) const {
     return std::ranges::any_of(op(i).writes, [&](int tensor) {
@@ -164,6 +193,13 @@ class GraphBuilder {
         spec.name = "send gradient";
         spec.inputs.push_back(id_[static_cast<std::size_t>(stage_.sent_gradient)]);
         break;
+      case OpGroup::Kind::launch_transfer:
+        launch(group.transfer, spec);
+        break;
+      case OpGroup::Kind::await_transfer:
+        spec.name = "await parameters";
+        spec.transfer.awaits = launched_[static_cast<std::size_t>(group.transfer)];
+        break;
       case OpGroup::Kind::other_micro_batches:
         spec.name = "other micro-batches";
         spec.workspace = room_.while_waiting.value();
@@ -171,6 +207,14 @@ class GraphBuilder {
     }
     spec.recomputable = false;
     specs_.push_back(std::move(spec));
+  }
+
+  void launch(int transfer, remat::OpSpec& spec) {
+    const OpCost cost = time_(stage_.transfers[static_cast<std::size_t>(transfer)].op);
+    spec.name = "transfer beside";
+    spec.link = link_use(cost);
+    spec.transfer.time = std::llround(cost.time.value() * 1e9);
+    launched_[static_cast<std::size_t>(transfer)] = static_cast<remat::OpId>(specs_.size());
   }
 
   void make(int tensor, remat::OpSpec& spec) {
@@ -263,7 +307,8 @@ class GraphBuilder {
   const StageOps& stage_;
   const OpTime& time_;
   StageRoom room_;
-  std::vector<remat::TensorId> id_;  ///< by stage tensor
+  std::vector<remat::TensorId> id_;    ///< by stage tensor
+  std::vector<remat::OpId> launched_;  ///< by transfer
   std::vector<Range> ranges_;
   std::vector<double> times_;          ///< by operator [s]
   std::vector<remat::LinkUse> links_;  ///< likewise

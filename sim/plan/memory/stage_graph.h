@@ -17,10 +17,13 @@ struct OpGroup {
     send_output,
     other_micro_batches,  ///< between forward and backward, and before what runs later of that
     receive_gradient,
-    send_gradient
+    send_gradient,
+    launch_transfer,
+    await_transfer
   };
   Kind kind = Kind::operators;
   int begin = 0, end = 0;  ///< in `StageOps::ops`
+  int transfer = -1;       ///< of the last two kinds: in `StageOps::transfers`
 };
 
 /// A stage's micro-batch as planners see it. Operator i of `graph` is group i; `tensors` are the

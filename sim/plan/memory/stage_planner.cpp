@@ -28,6 +28,18 @@ std::vector<Bytes> shares(Bytes most) {
   return list;
 }
 
+/// Whether every backward pass of `chunk`, which is not split, follows on its forward pass.
+bool turns_at_once(const RankProgram& stage, int chunk, const SplitMicroBatches& split) {
+  for (std::size_t i = 0; i < stage.passes.size(); ++i) {
+    const PassSpan& pass = stage.passes[i];
+    if (pass.chunk != chunk || pass.part != PassPart::forward || split.contains(pass)) continue;
+    if (i + 1 == stage.passes.size()) return false;
+    const PassSpan& next = stage.passes[i + 1];
+    if (next.chunk != chunk || next.micro_batch != pass.micro_batch) return false;
+  }
+  return true;
+}
+
 bool is_same(const remat::PlanRequest& a, const remat::PlanRequest& b) {
   return a.budget == b.budget && a.host_bytes == b.host_bytes && a.effort == b.effort &&
          a.link == b.link;
@@ -95,6 +107,7 @@ std::vector<ChunkMemoryPlan> unplanned_chunks(const ModelGraph& graph, const Ste
       ChunkMemoryPlan& added = chunks.emplace_back();
       added.chunk = chunk;
       added.splits = splits;
+      added.waits = splits || !turns_at_once(stage, chunk, split);
       added.share = static_cast<double>(count) / static_cast<double>(step.micro_batches());
       added.ops = stage_ops(graph, blocks, splits, step.framework.keeps_sent);
     }
@@ -119,7 +132,7 @@ void leave_alone(StageMemoryPlan& plan, const OpTime& time) {
   for (ChunkMemoryPlan& chunk : plan.chunks) {
     const StageGraph graph = stage_graph(chunk.ops, "", time, {});
     chunk.base_times = chunk.planned_times = base_times(graph);
-    sum += in_seconds(graph.graph.base_time()) * chunk.share;
+    sum += in_seconds(graph.graph.unplanned_time()) * chunk.share;
   }
   plan.base_time = plan.planned_time = sum;
 }
@@ -189,7 +202,7 @@ bool StagePlanner::is_better(const Attempts& a, const Attempts& b) {
 StagePlanner::Attempts StagePlanner::attempt(Bytes share, Depth depth) const {
   Attempts attempts;
   for (const ChunkMemoryPlan& chunk : plan_->chunks) {
-    Attempt made{.graph = graph_of(chunk.ops, share), .result = {}};
+    Attempt made{.graph = graph_of(chunk, share), .result = {}};
     made.result = solved_once(chunk.ops, made.graph, depth);
     attempts.push_back(std::move(made));
   }
@@ -207,13 +220,14 @@ remat::PlanResult StagePlanner::solved_once(const StageOps& ops, const StageGrap
 }
 
 /// With `share` for each of the micro-batches that wait.
-StageGraph StagePlanner::graph_of(const StageOps& ops, Bytes share) const {
+StageGraph StagePlanner::graph_of(const ChunkMemoryPlan& chunk, Bytes share) const {
   const int others = plan_->in_flight - 1;
   StageRoom room{.static_bytes = plan_->static_bytes + plan_->buffer_bytes +
                                  Bytes(share.value() * static_cast<std::int64_t>(others))};
   if (settings_.swap) room.copies = BytesPerSecond(link_.bytes_per_ns * 1e9);
-  if (others > 0) room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
-  return stage_graph(ops, "stage " + std::to_string(plan_->stage), time_, room);
+  if (others > 0 && chunk.waits)
+    room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
+  return stage_graph(chunk.ops, "stage " + std::to_string(plan_->stage), time_, room);
 }
 
 remat::PlanRequest StagePlanner::request(Depth depth) const {
@@ -267,7 +281,7 @@ void StagePlanner::accept(Attempts made) {
     remat::PlanResult& result = made[i].result;
     const double share = plan.chunks[i].share;
     plan.lower_bound = std::max(plan.lower_bound, least_of_any_plan(plan.chunks[i].ops));
-    plan.base_time += in_seconds(graph.base_time()) * share;
+    plan.base_time += in_seconds(graph.unplanned_time()) * share;
     plan.planned_time += in_seconds(result.cost.time) * share;
     plan.recompute += in_seconds(result.cost.recompute) * share;
     plan.stall += in_seconds(result.cost.stall) * share;

@@ -91,7 +91,7 @@ class StagePlanner {
   /// The share that the fastest plans of those that wait leave each.
   Attempts best_of_shares(Bytes most) const;
   Attempts attempt(Bytes share, Depth depth) const;
-  StageGraph graph_of(const StageOps& ops, Bytes share) const;
+  StageGraph graph_of(const ChunkMemoryPlan& chunk, Bytes share) const;
   Bytes least_of_any_plan(const StageOps& ops) const;
   remat::PlanResult solved_once(const StageOps& ops, const StageGraph& graph, Depth depth) const;
   remat::PlanResult solve(const StageOps& ops, const StageGraph& graph, Depth depth) const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -17,20 +18,24 @@ struct Evaluation {
 /// Turns stage plans into schedules and replays them; keeps its buffers from call to call.
 class PlanEvaluator {
  public:
+  static constexpr Nanoseconds kNoTime = std::numeric_limits<Nanoseconds>::max();
+
   /// `budget` with static bytes: what copies may use to start early and end late.
   PlanEvaluator(const Graph& graph, const std::optional<HostLink>& link, ByteCount budget)
       : graph_(graph), link_(link), budget_(budget), writer_(graph), calendar_(graph) {}
 
   /// Sets the windows of the copies of `plan`, unless its copies on demand exceed the budget
-  /// already.
-  Evaluation evaluate(StagePlan& plan) {
+  /// already. Where even a plan whose copies cost nothing would take `to_beat` or longer, some time
+  /// is returned that is no less.
+  Evaluation evaluate(StagePlan& plan, Nanoseconds to_beat = kNoTime) {
     for (Run& run : plan.runs) {
       run.copy_from = run.first;
       run.hold_to = run.last;
     }
     writer_.write(plan, schedule_);
     ReplayResult result = replay(graph_, schedule_, link_, &stage_peaks_);
-    if (result.copied > 0 && result.peak <= budget_) {
+    const bool may_win = graph_.base_time() + result.recompute < to_beat;
+    if (result.copied > 0 && result.peak <= budget_ && may_win) {
       const ReplayResult on_demand = result;
       calendar_.fit(plan, *link_, budget_, stage_peaks_);
       writer_.write(plan, scratch_);

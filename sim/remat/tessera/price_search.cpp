@@ -119,7 +119,8 @@ const PriceSearch::Known* PriceSearch::known(std::uint64_t Known::*of, std::uint
 }
 
 Evaluation PriceSearch::try_plan(const Prices& prices) {
-  const Evaluation cost = evaluator_.evaluate(plan_);
+  const Evaluation cost =
+      evaluator_.evaluate(plan_, best_ ? best_->cost.time : PlanEvaluator::kNoTime);
   if (!best_ && (closest_.stage.empty() || cost.peak < closest_peak_)) {
     closest_ = prices;
     closest_peak_ = cost.peak;
@@ -230,7 +231,7 @@ void PriceSearch::perturb(Prices& prices, const PriceSearchOptions& options) {
 
 void PriceSearch::neighbourhood(const PriceSearchOptions& options) {
   for (int round = 0; round < options.rounds; ++round) {
-    if (best_ && best_->cost.time == graph_.base_time()) return;
+    if (best_ && best_->cost.time == graph_.unplanned_time()) return;
     Prices prices = best_ ? best_->prices : closest_;
     perturb(prices, options);
     const double noise = 0.2 * random_.uniform();
@@ -249,7 +250,7 @@ void PriceSearch::neighbourhood(const PriceSearchOptions& options) {
 }
 
 const std::optional<Incumbent>& PriceSearch::recompute_only(const PriceSearchOptions& options) {
-  if (best_ && best_->cost.time == graph_.base_time()) return best_;
+  if (best_ && best_->cost.time == graph_.unplanned_time()) return best_;
   random_ = Random(options.seed);
   std::vector<double> exponents;
   for (const double extension : options.extensions) {
@@ -267,7 +268,7 @@ const std::optional<Incumbent>& PriceSearch::recompute_only(const PriceSearchOpt
 }
 
 void PriceSearch::warm(Prices prices, const std::vector<double>& copy_shares) {
-  if (best_ && best_->cost.time == graph_.base_time()) return;
+  if (best_ && best_->cost.time == graph_.unplanned_time()) return;
   prices.swap = !copy_shares.empty();
   if (!prices.swap) attempt(prices, 0);
   for (const double share : copy_shares) {
@@ -302,17 +303,14 @@ void PriceSearch::try_all_copied() {
   attempt(all_copied(), 0);
 }
 
-void PriceSearch::try_all_copied_last(Nanoseconds known) {
+void PriceSearch::try_all_copied_last() {
   const Prices prices = all_copied();
   sweep_.decode(prices, times_, &*link_, &clock_, plan_);
   Nanoseconds copies = 0;  // back to the device, one behind the other
   for (TensorId q = 0; q < graph_.tensors(); ++q)
     for (const Run& run : std::span(plan_.runs).subspan(plan_.run_begin[q], plan_.run_count[q]))
       if (run.origin == Origin::copied_in) copies += link_->copy_time(graph_.size(q));
-  if (copies > known) return;
-  const std::optional<Incumbent> others = std::exchange(best_, std::nullopt);
-  try_plan(prices);
-  if (others && (!best_ || others->cost.time < best_->cost.time)) best_ = others;
+  if (!best_ || copies < best_->cost.time) try_plan(prices);
 }
 
 /// Prices that grow where the working set alone nearly fills the budget.
@@ -338,7 +336,7 @@ void PriceSearch::start_from_slack() {
 const std::optional<Incumbent>& PriceSearch::short_hybrid(const PriceSearchOptions& options,
                                                           const std::vector<double>& copy_shares,
                                                           const Incumbent* start) {
-  if (best_ && best_->cost.time == graph_.base_time()) return best_;
+  if (best_ && best_->cost.time == graph_.unplanned_time()) return best_;
   random_ = Random(options.seed + 77);
   swap_ = true;
   for (const double share : copy_shares) {
@@ -359,7 +357,7 @@ const std::optional<Incumbent>& PriceSearch::short_hybrid(const PriceSearchOptio
 
 const std::optional<Incumbent>& PriceSearch::hybrid(const PriceSearchOptions& options,
                                                     const Incumbent* start) {
-  if (best_ && best_->cost.time == graph_.base_time()) return best_;
+  if (best_ && best_->cost.time == graph_.unplanned_time()) return best_;
   random_ = Random(options.seed + 77);
   swap_ = true;
   start_from_slack();

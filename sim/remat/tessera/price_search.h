@@ -53,9 +53,8 @@ class PriceSearch {
 
   /// Copies for every gap, on demand: fits every budget from the lower bound up.
   void try_all_copied();
-  /// The same behind other attempts, with the result that it would have had ahead of them; not
-  /// evaluated where its copies alone take longer than `known`, the time of another plan.
-  void try_all_copied_last(Nanoseconds known);
+  /// The same behind other attempts; not evaluated where its copies alone take as long as the best.
+  void try_all_copied_last();
 
   /// The plan that takes nothing off the device.
   const StagePlan& keep_all_plan() const { return keep_all_; }

@@ -27,6 +27,32 @@ void PriceSweep::start(const Prices& prices, StagePlan& plan) {
   plan.run_count.assign(graph_.tensors(), 0);
 }
 
+Stage PriceSweep::last_use(TensorId q) const {
+  if (graph_.kept(q)) return graph_.ops();
+  const auto readers = graph_.consumers(q);
+  const Stage last = readers.empty() ? graph_.producer(q) : readers.back();
+  return extra_[q].empty() ? last : std::max(last, extra_[q].back());
+}
+
+bool PriceSweep::holding_is_cheapest(OpId op) const {
+  double held = 0;  // in the order in which uses of one stage are summed: no such sum is larger
+  for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
+    const Stage last = last_use(q);
+    const double price = last > op ? hold(q, op, last) : 0;
+    if (prices_->swap && price > channel_cost(q, false)) return false;
+    held += price;
+  }
+  return held <= (*times_)[op];
+}
+
+void PriceSweep::hold_outputs(OpId op, StagePlan& plan) {
+  for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
+    plan.run_begin[q] = static_cast<std::int32_t>(plan.runs.size());
+    plan.run_count[q] = 1;
+    plan.runs.push_back({.first = op, .last = last_use(q)});
+  }
+}
+
 void PriceSweep::collect_uses(OpId op) {
   uses_.clear();
   for (TensorId q = graph_.first_output(op); q < graph_.first_output(op + 1); ++q) {
@@ -90,14 +116,13 @@ double PriceSweep::again_cost(OpId op, Stage t, double limit, int depth) {
 
 /// A hidden copy costs its channel time and its windows of memory, or else it is made on demand.
 double PriceSweep::swap_cost(TensorId q, Stage made, Stage from, Stage to) const {
-  const Nanoseconds copy = link_->copy_time(graph_.size(q));
+  const Nanoseconds copy = copy_times_[q];
   const std::vector<Nanoseconds>& clock = *clock_;
   const bool hosted = live_[q - graph_.first_output(graph_.producer(q))].hosted;
   const Nanoseconds end =
       hosted ? clock[from + 1] : std::max(clock[from + 1], clock[made + 1] + copy);
   const Nanoseconds start = clock[to] - copy;
-  const auto channel =
-      static_cast<double>(copy) * ((hosted ? 0.0 : prices_->copy_out) + prices_->copy_in);
+  const double channel = channel_cost(q, hosted);
   const auto demand = static_cast<double>(copy) * (hosted ? 1.0 : 2.0) + channel;
   const auto stall = static_cast<double>(std::max<Nanoseconds>(0, end - start));
   const auto first = clock.begin() + from + 1;
@@ -213,12 +238,18 @@ void PriceSweep::decode(const Prices& prices, const std::vector<double>& times,
                         StagePlan& plan) {
   prices_ = &prices;
   times_ = &times;
-  link_ = link;
   clock_ = clock;
+  if (link && copy_times_.empty())
+    for (TensorId q = 0; q < graph_.tensors(); ++q)
+      copy_times_.push_back(link->copy_time(graph_.size(q)));
   start(prices, plan);
   for (OpId op = graph_.ops() - 1; op >= 0; --op) {
-    collect_uses(op);
-    decide(op, plan);
+    if (holding_is_cheapest(op)) {
+      hold_outputs(op, plan);
+    } else {
+      collect_uses(op);
+      decide(op, plan);
+    }
   }
   order_again(plan);
 }

@@ -29,8 +29,8 @@ class PriceSweep {
  public:
   explicit PriceSweep(const Graph& graph);
 
-  /// `times`: operator times, possibly perturbed [ns]. `link` and `clock` (starts of stages, ops +
-  /// 2 values) where `prices.swap`.
+  /// `times`: operator times, possibly perturbed [ns]. `link` (the same in all calls) and `clock`
+  /// (starts of stages, ops + 2 values) where `prices.swap`.
   void decode(const Prices& prices, const std::vector<double>& times, const HostLink* link,
               const std::vector<Nanoseconds>* clock, StagePlan& plan);
 
@@ -45,6 +45,12 @@ class PriceSweep {
   };
 
   void start(const Prices& prices, StagePlan& plan);
+  /// The last stage that reads `q`, reruns included; that of its producer where none does.
+  Stage last_use(TensorId q) const;
+  /// Whether holding the outputs of `op` up to their last uses costs no more than running it once,
+  /// and no copy can cost less: nothing else comes into question then.
+  bool holding_is_cheapest(OpId op) const;
+  void hold_outputs(OpId op, StagePlan& plan);
   void collect_uses(OpId op);
   struct Live;
   /// Of holding `q` from its last use to stage `t`, or of copying it out and back.
@@ -64,6 +70,11 @@ class PriceSweep {
   bool is_away(TensorId q, Stage from, Stage to) const {
     return graph_.gone(q) && from < graph_.done() && to >= graph_.done();
   }
+  /// Of the channels that a copy takes; no copy costs less than that.
+  double channel_cost(TensorId q, bool hosted) const {
+    return static_cast<double>(copy_times_[q]) *
+           ((hosted ? 0.0 : prices_->copy_out) + prices_->copy_in);
+  }
   double swap_cost(TensorId q, Stage made, Stage from, Stage to) const;
   double again_cost(OpId op, Stage t, double limit, int depth);
   double use_cost(TensorId q, Stage t, double limit, int depth);
@@ -73,8 +84,8 @@ class PriceSweep {
   const Graph& graph_;
   const Prices* prices_ = nullptr;
   const std::vector<double>* times_ = nullptr;
-  const HostLink* link_ = nullptr;
   const std::vector<Nanoseconds>* clock_ = nullptr;
+  std::vector<Nanoseconds> copy_times_;  ///< by tensor, once there was a link
   std::vector<double> prefix_;
   std::vector<std::vector<Stage>> extra_;  ///< by tensor: uses by operators that run again
   std::vector<TensorId> touched_;

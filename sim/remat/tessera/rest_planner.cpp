@@ -1,7 +1,7 @@
 #include "sim/remat/tessera/rest_planner.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "sim/remat/tessera/price_search.h"
 
@@ -20,29 +20,30 @@ PriceSearchOptions search_options(int sweeps) {
   return options;
 }
 
-const Incumbent* better(const std::optional<Incumbent>& a, const std::optional<Incumbent>& b) {
-  if (!a || !b) return a ? &*a : b ? &*b : nullptr;
-  return a->cost.time <= b->cost.time ? &*a : &*b;
+/// With copies, from the result of recomputation alone, in few sweeps by the same search: plans
+/// that are no faster than that are not looked at closely.
+void try_copies(PriceSearch& search, const PriceSearchOptions& options, int sweeps) {
+  const std::optional<Incumbent> recompute = search.best();
+  search.short_hybrid(options, sweeps < 60 ? std::vector{0.1} : std::vector{0.05, 0.4},
+                      recompute ? &*recompute : nullptr);
+  search.try_all_copied_last();
 }
 
-/// With copies, from the result of recomputation alone.
-std::optional<Incumbent> with_copies(const Graph& graph, const PlanRequest& request,
-                                     const PriceSearchOptions& options, int sweeps,
-                                     const std::optional<Incumbent>& recompute) {
+/// Likewise in as many sweeps as a search around the best plan with copies takes, of which a plan
+/// without is none.
+std::optional<Incumbent> search_copies(const Graph& graph, const PlanRequest& request,
+                                       const PriceSearchOptions& options, int sweeps,
+                                       const std::optional<Incumbent>& recompute) {
   PriceSearch copies(graph, request.budget, request.link, request.host_bytes);
   const Incumbent* start = recompute ? &*recompute : nullptr;
-  // Only the search around the best plan asks what all copies would take before it has others.
-  const bool copied_last = options.rounds == 0;
-  if (!copied_last) copies.try_all_copied();
+  copies.try_all_copied();
   if (sweeps > 150) {
     copies.hybrid(options, start);
   } else {
-    copies.short_hybrid(options, sweeps < 60 ? std::vector{0.1} : std::vector{0.05, 0.4}, start);
+    copies.short_hybrid(options, {0.05, 0.4}, start);
   }
-  const Incumbent* best = better(recompute, copies.best());
-  if (copied_last)
-    copies.try_all_copied_last(best ? best->cost.time : std::numeric_limits<Nanoseconds>::max());
-  return copies.best();
+  const std::optional<Incumbent>& best = copies.best();
+  return best && (!recompute || best->cost.time < recompute->cost.time) ? best : recompute;
 }
 
 }  // namespace
@@ -50,15 +51,19 @@ std::optional<Incumbent> with_copies(const Graph& graph, const PlanRequest& requ
 PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request, double share) {
   const int sweeps = static_cast<int>(share * kWork) / std::max(1, graph.ops());
   const PriceSearchOptions options = search_options(sweeps);
-  PriceSearch recompute(graph, request.budget, std::nullopt, 0);
-  recompute.recompute_only(options);
-  const bool is_free = recompute.best() && recompute.best()->cost.time == graph.base_time();
-  std::optional<Incumbent> copies;
-  if (request.link && !is_free)
-    copies = with_copies(graph, request, options, sweeps, recompute.best());
-  if (const Incumbent* best = better(recompute.best(), copies)) return {.schedule = best->schedule};
+  const bool is_short = options.rounds == 0;
+  PriceSearch search(graph, request.budget, is_short ? request.link : std::nullopt,
+                     request.host_bytes);
+  search.recompute_only(options);
+  const ByteCount least_peak = search.least_peak();
+  const bool is_free = search.best() && search.best()->cost.time == graph.unplanned_time();
+  const bool copies = request.link && !is_free;
+  if (copies && is_short) try_copies(search, options, sweeps);
+  std::optional<Incumbent> best = search.best();
+  if (copies && !is_short) best = search_copies(graph, request, options, sweeps, best);
+  if (best) return {.schedule = std::move(best->schedule)};
   PlannedSchedule planned{.note = "no plan within the budget was found"};
-  planned.least_peak = recompute.least_peak();
+  planned.least_peak = least_peak;
   return planned;
 }
 

@@ -65,7 +65,7 @@ class Planning {
   }
 
  private:
-  bool optimal() const { return best_ && best_->cost.time == graph_.base_time(); }
+  bool optimal() const { return best_ && best_->cost.time == graph_.unplanned_time(); }
 
   void take(const std::optional<Incumbent>& found) {
     if (found && (!best_ || found->cost.time < best_->cost.time)) best_ = found;

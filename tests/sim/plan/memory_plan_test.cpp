@@ -182,6 +182,23 @@ std::vector<std::int64_t> kernels_ahead_of_sums(const TimedProgram& timed) {
 
 /// What is summed has to be there: reductions of a layer come behind its last kernels, however
 /// many segments a plan cuts the layer into.
+TEST(MemoryPlan, KnowsWhatRunsBesideTheLayers) {
+  const PlannedSteps steps =
+      planned_at(gpt_of({.name = "fsdp", .data = 4, .shards_parameters = true}, "tessera"), 0.7);
+  const ChunkMemoryPlan& chunk = steps.memory.stages.at(0).chunks.at(0);
+  int gathers = 0, awaited = 0;
+  for (const StageTransfer& transfer : chunk.ops.transfers) {
+    gathers += transfer.op.collective == OpKind::all_gather ? 1 : 0;
+    awaited += transfer.awaited >= 0 ? 1 : 0;
+  }
+  // Each of the eight layers ahead of both passes; what belongs to none stays from forward on.
+  EXPECT_EQ(gathers, 2 * 8 + 1);
+  EXPECT_EQ(awaited, gathers);
+  const remat::Graph& graph = chunk.graph.graph;
+  EXPECT_TRUE(graph.has_transfers());
+  EXPECT_GT(graph.unplanned_time(), graph.base_time());
+}
+
 TEST(MemoryPlan, GradientsAreSummedBehindTheKernelsThatMakeThem) {
   const Scenario scenario =
       gpt_of({.name = "fsdp", .data = 4, .shards_parameters = true}, "tessera");

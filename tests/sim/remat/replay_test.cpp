@@ -112,6 +112,60 @@ TEST(Replay, WhatOthersHideHoldsNobodyUpUntilItOutlastsThem) {
   EXPECT_EQ(time_with(10, 3), 20 + 1);        // b takes 12; the copy 10 + 6, until 20
 }
 
+/// a (4 ns), which launches a transfer of 6 ns when it has ended -> b (3 ns) -> c (2 ns), which
+/// reads a and awaits the transfer. Beside copies both are half as fast.
+Graph with_a_transfer() {
+  const LinkUse use{.time = 6, .pace = 0.5, .pace_of_copies = 0.5};
+  return Graph("transfer",
+               {{.name = "a", .time = 4, .out_bytes = {10}},
+                {.name = "launch", .link = use, .transfer = {.time = 6}},
+                {.name = "b", .time = 3, .inputs = {0}, .out_bytes = {5}},
+                {.name = "await", .transfer = {.awaits = 1}},
+                {.name = "c", .time = 2, .inputs = {0, 1}, .out_bytes = {1}}},
+               {2}, 100, 3);
+}
+
+TEST(Replay, TransfersRunBesideOperatorsAndAreAwaited) {
+  // 4..10, of which b hides 3; c 10..12.
+  const Schedule schedule{compute(0), compute(1), compute(2), compute(3), compute(4)};
+  const ReplayResult result = replay(with_a_transfer(), schedule, {});
+  EXPECT_EQ(result.time, 12);
+  EXPECT_EQ(result.awaited, 3);
+  EXPECT_EQ(result.forward_awaited, 0);
+  EXPECT_EQ(result.stall, 0);
+  EXPECT_EQ(with_a_transfer().base_time(), 9);
+  EXPECT_EQ(with_a_transfer().unplanned_time(), 12);
+  // a again, 7..11: the transfer hides 3 of it.
+  const Schedule again{compute(0), compute(1), compute(2), {Action::drop, 0},
+                       compute(0), compute(3), compute(4)};
+  EXPECT_EQ(replay(with_a_transfer(), again, {}).time, 13);
+}
+
+TEST(Replay, TransfersThatNobodyAwaitsEndWithTheStep) {
+  const Graph graph("reduction",
+                    {{.name = "a", .time = 4, .out_bytes = {1}},
+                     {.name = "first", .transfer = {.time = 6}},
+                     {.name = "second", .transfer = {.time = 5}}},
+                    {0}, 0, 0);
+  EXPECT_EQ(replay(graph, {compute(0), compute(1), compute(2)}, {}).time, 4 + 6 + 5);
+  EXPECT_EQ(graph.unplanned_time(), 15);
+}
+
+TEST(Replay, TransfersAndCopiesHoldEachOtherUp) {
+  const HostLink link{.bytes_per_ns = 1};
+  // Ahead of it: the copy, 4..14 alone, outlasts the transfer, which takes twice as long, until 16.
+  const Schedule ahead{compute(0), {Action::copy_out, 0}, compute(1), compute(2), compute(3),
+                       compute(4)};
+  EXPECT_EQ(replay(with_a_transfer(), ahead, link).time, 16 + 2);
+  // From 7 on: the 3 ns that are left take 6, until 13, in which the copy does 3 of its 10.
+  const Schedule behind{compute(0), compute(1), compute(2),          {Action::copy_out, 0},
+                        compute(3), compute(4), {Action::release, 0}};
+  const ReplayResult result = replay(with_a_transfer(), behind, link);
+  EXPECT_EQ(result.awaited, 13 - 7);
+  EXPECT_EQ(result.time, 13 + 7);
+  EXPECT_EQ(result.stall, 20 - 15);
+}
+
 TEST(Replay, WithoutCopiesALinkIsSharedWithNobody) {
   const Schedule schedule{compute(0), compute(1), compute(2)};
   EXPECT_EQ(replay(with_a_shared_link(10), schedule, HostLink{.bytes_per_ns = 1}).time, 16);

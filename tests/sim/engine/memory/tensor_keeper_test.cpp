@@ -233,11 +233,12 @@ RandomCase random_case(remat::Random& random) {
 }
 
 /// Limits between the largest working set and the peak, so that memory runs short at any moment.
-/// TESSERA_PRESSURE_GRAPHS: how many, of which the first TESSERA_PRESSURE_FIRST are left out.
+/// TESSERA_PRESSURE_GRAPHS: how many (10,000: ninja pressure_graphs), of which the first
+/// TESSERA_PRESSURE_FIRST are left out.
 TEST(TensorKeeper, AnyGraphUnderAnyLimitStaysWithinAndEnds) {
   remat::Random random(7);
   const int first = number_from("TESSERA_PRESSURE_FIRST", 0);
-  const int end = number_from("TESSERA_PRESSURE_GRAPHS", 150);
+  const int end = number_from("TESSERA_PRESSURE_GRAPHS", 300);
   std::size_t reruns = 0;
   std::size_t copies = 0;
   for (int graph = 0; graph < end; ++graph) {
