@@ -1,6 +1,7 @@
 #include "sim/plan/memory/planned_stage.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -37,6 +38,32 @@ RankProgram with_early_gathers(const RankProgram& stage, bool single_queue) {
   for (const std::size_t op : order) early.ops.push_back(stage.ops[op]);
   return early;
 }
+
+/// What plans leave free for buffers that they do not see. Too little makes a step run short of
+/// memory, too much leaves no plan; where a plan runs layers again far ahead of their backward
+/// pass, gathered parameters take more in between, so that what was short need not be what is
+/// missing.
+class RoomForBuffers {
+ public:
+  /// The next to try where `left` was too little by `missing`.
+  Bytes behind_shortage(Bytes left, Bytes missing) {
+    too_little_ = left;
+    const Bytes next = left + missing;
+    return too_much_ > Bytes(0) && next >= too_much_ ? between() : next;
+  }
+  /// Where no plan left so much.
+  Bytes behind_refusal(Bytes left) {
+    too_much_ = left;
+    return between();
+  }
+
+ private:
+  Bytes between() const {
+    return Bytes(too_little_.value() + (too_much_ - too_little_).value() / 2);
+  }
+
+  Bytes too_little_, too_much_;
+};
 
 }  // namespace
 
@@ -78,23 +105,49 @@ void measure_stage(StageMemoryPlan& plan, Bytes budget, TimedProgram& timed) {
   plan.missing = missing_bytes(profile, allocator, budget);
 }
 
-void plan_stage(StagePlanner& planner, PassStyle style, StageMemoryPlan& plan,
-                TimedProgram& timed) {
+/// Makes plans by `make` until the step that one of them gives fits, in the program too.
+void fit_stage(const std::function<void()>& make, Bytes budget, PassStyle style,
+               StageMemoryPlan& plan, TimedProgram& timed) {
   constexpr int kMostRounds = 6;
   const auto before = timed.program.stages[static_cast<std::size_t>(plan.stage)];
+  RoomForBuffers room;
+  Bytes missing;
   for (int round = 0; round < kMostRounds; ++round) {
-    planner.plan(plan);
-    if (!plan.feasible) return;
-    write_stage(plan, style, timed.program);
-    measure_stage(plan, planner.budget(), timed);
-    if (plan.missing <= Bytes(0)) return;
-    timed.program.stages[static_cast<std::size_t>(plan.stage)] = before;
-    plan.buffer_bytes += plan.missing;
+    make();
+    if (!plan.feasible && plan.buffer_bytes == Bytes(0)) return;
+    if (plan.feasible) {
+      write_stage(plan, style, timed.program);
+      measure_stage(plan, budget, timed);
+      if (plan.missing <= Bytes(0)) return;
+      timed.program.stages[static_cast<std::size_t>(plan.stage)] = before;
+      missing = plan.missing;
+    }
+    plan.buffer_bytes = plan.feasible ? room.behind_shortage(plan.buffer_bytes, plan.missing)
+                                      : room.behind_refusal(plan.buffer_bytes);
   }
   plan.feasible = false;
+  plan.missing = missing;
   plan.infeasible = "stage " + std::to_string(plan.stage) +
                     ": with gathered parameters and what the allocator holds besides every plan " +
-                    "tried needs " + to_text(plan.missing) + " more than the budget";
+                    "tried needs " + to_text(missing) + " more than the budget";
+}
+
+void plan_stage(StagePlanner& planner, PassStyle style, StageMemoryPlan& plan,
+                TimedProgram& timed) {
+  RankProgram& stage = timed.program.stages[static_cast<std::size_t>(plan.stage)];
+  const RankProgram unplanned = stage;
+  StageMemoryPlan by_layers = plan;
+  fit_stage([&] { planner.plan(plan); }, planner.budget(), style, plan, timed);
+  const bool fits_at_once = plan.feasible && plan.buffer_bytes == Bytes(0);
+  if (fits_at_once || !planner.has_plans_by_layers(plan)) return;
+  RankProgram planned = std::exchange(stage, unplanned);
+  fit_stage([&] { planner.plan_layers(by_layers); }, planner.budget(), style, by_layers, timed);
+  const bool better =
+      by_layers.feasible && (!plan.feasible || by_layers.planned_time < plan.planned_time);
+  if (better)
+    plan = std::move(by_layers);
+  else
+    stage = std::move(planned);
 }
 
 }  // namespace tessera

@@ -76,6 +76,13 @@ class StagePlanner {
 
   Bytes budget() const { return budget_; }
   void plan(StageMemoryPlan& result);
+  /// Whether plan_layers() may do better than plan().
+  bool has_plans_by_layers(const StageMemoryPlan& plan) const {
+    return settings_.planner == MemoryPlanner::tessera && plan.in_flight == 1;
+  }
+  /// As Megatron's block recomputation, with as many layers as it takes. Layers run again right
+  /// ahead of their backward passes, so that no plan holds gathered parameters for less time.
+  void plan_layers(StageMemoryPlan& result);
 
  private:
   struct Attempt {
@@ -84,12 +91,14 @@ class StagePlanner {
   };
   /// One of each chunk.
   using Attempts = std::vector<Attempt>;
-  enum class Depth : std::uint8_t { draft, fast, thorough };
+  enum class Depth : std::uint8_t { draft, fast, thorough, layers };
 
   static bool is_better(const Attempts& a, const Attempts& b);
   static bool is_feasible(const Attempts& attempts);
   /// The share that the fastest plans of those that wait leave each.
   Attempts best_of_shares(Bytes most) const;
+  /// Where no micro-batch waits for another.
+  Attempts without_waiting(Depth depth) const;
   Attempts attempt(Bytes share, Depth depth) const;
   StageGraph graph_of(const ChunkMemoryPlan& chunk, Bytes share) const;
   Bytes least_of_any_plan(const StageOps& ops) const;
