@@ -6,7 +6,6 @@
 #include "sim/engine/memory/tensor_keeper.h"
 
 namespace tessera {
-namespace {}  // namespace
 
 Gpu::Gpu(int rank, const StageQueues& queues, const DeviceContext& context,
          std::span<OpRecord> records, MemorySamples samples, const StageMemory* memory)
