@@ -32,9 +32,7 @@ constexpr std::pair<const char*, std::string_view> kTerms[] = {
      "segments that PyTorch's caching allocator holds, in use or not: what "
      "torch.cuda.max_memory_reserved says"},
     {"static memory",
-     "weights, gradients and optimizer states, which are held from step to step, and what "
-     "libraries "
-     "hold beside them"},
+     "weights, gradients and optimizer states, held from step to step, and what libraries hold"},
     {"fits", definitions::kFits},
     {"energy", definitions::kEnergy},
     {"zero-shot",

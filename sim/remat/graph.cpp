@@ -24,11 +24,28 @@ void add_checked(std::int64_t& sum, std::int64_t value, const std::string& graph
   sum += value;
 }
 
+std::vector<TensorId> sorted_once(std::vector<TensorId> tensors) {
+  std::ranges::sort(tensors);
+  tensors.erase(std::ranges::unique(tensors).begin(), tensors.end());
+  return tensors;
+}
+
+/// By operator; empty where none takes time.
+template <class Part>
+std::vector<Part> parts_of(const std::vector<OpSpec>& ops, Part OpSpec::*part) {
+  std::vector<Part> parts;
+  if (std::ranges::any_of(ops, [part](const OpSpec& op) { return (op.*part).time > 0; }))
+    for (const OpSpec& op : ops) parts.push_back(op.*part);
+  return parts;
+}
+
 }  // namespace
 
 Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector<TensorId>& keep,
              ByteCount static_bytes, OpId first_backward, const StepProgress& progress)
     : name_(std::move(name)),
+      link_uses_(parts_of(ops, &OpSpec::link)),
+      transfers_(parts_of(ops, &OpSpec::transfer)),
       static_bytes_(static_bytes),
       first_backward_(first_backward),
       done_(progress.done) {
@@ -39,9 +56,7 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
     std::int64_t unused = base_time_;
     add_checked(static_cast<OpId>(i) < done_ ? unused : base_time_, op.time, name_, i);
     add_checked(bytes, op.workspace, name_, i);
-    std::vector<TensorId> inputs = op.inputs;
-    std::sort(inputs.begin(), inputs.end());
-    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    const std::vector<TensorId> inputs = sorted_once(op.inputs);
     if (!inputs.empty() && (inputs.front() < 0 || inputs.back() >= tensors()))
       refuse(name_, i, "reads a tensor that no earlier operator makes");
     names_.push_back(op.name);
@@ -57,10 +72,6 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
     }
     output_begin_.push_back(static_cast<std::int32_t>(sizes_.size()));
   }
-  if (std::ranges::any_of(ops, [](const OpSpec& op) { return op.link.time > 0; }))
-    for (const OpSpec& op : ops) link_uses_.push_back(op.link);
-  if (std::ranges::any_of(ops, [](const OpSpec& op) { return op.transfer.time > 0; }))
-    for (const OpSpec& op : ops) transfers_.push_back(op.transfer);
   kept_.assign(sizes_.size(), 0);
   if (!progress.gone.empty()) gone_.assign(sizes_.size(), 0);
   for (const TensorId tensor : progress.gone) gone_[tensor] = 1;

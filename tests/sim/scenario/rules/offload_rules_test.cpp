@@ -29,6 +29,14 @@ Scenario offloaded() {
   return scenario;
 }
 
+/// What the ranks of a node keep in host memory is more than `little` and no more than `enough`.
+void expect_host_memory_between(Scenario scenario, Bytes little, Bytes enough) {
+  scenario.cluster.node.host_memory = enough;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario.cluster.node.host_memory = little;
+  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_optimizer"});
+}
+
 TEST(OffloadRules, TheTimeOfTheUpdateFollowsFromTheBandwidthOfHostMemory) {
   EXPECT_EQ(paths_of(offloaded()), Paths{});
   Scenario scenario = offloaded();
@@ -53,19 +61,12 @@ TEST(OffloadRules, HostMemoryHoldsFrozenWeightsWithoutStates) {
   scenario.step.offload_parameters = true;
   scenario.step.data_parallel.sharding = Sharding::parameters;
   scenario.step.formats.parameters = Precision::bf16;
-  scenario.cluster.node.host_memory = 13_GiB;
-  EXPECT_EQ(paths_of(scenario), Paths{});
-  scenario.cluster.node.host_memory = 12_GiB;
-  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_optimizer"});
+  expect_host_memory_between(scenario, 12_GiB, 13_GiB);
 }
 
 TEST(OffloadRules, HostMemoryHoldsStatesAndGradients) {
   // 6.74 billion parameters: master weight, two moments and a gradient of 4 bytes are 100.4 GiB.
-  Scenario scenario = offloaded();
-  scenario.cluster.node.host_memory = 101_GiB;
-  EXPECT_EQ(paths_of(scenario), Paths{});
-  scenario.cluster.node.host_memory = 100_GiB;
-  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_optimizer"});
+  expect_host_memory_between(offloaded(), 100_GiB, 101_GiB);
 }
 
 TEST(OffloadRules, WhatTheCpuDoesNotUpdateIsRefused) {
@@ -97,10 +98,7 @@ TEST(OffloadRules, HostMemoryHoldsTheWeightsThatTravelBesideTheMasterWeights) {
   scenario.step.offload_parameters = true;
   scenario.step.data_parallel.sharding = Sharding::parameters;
   scenario.step.formats.parameters = Precision::bf16;
-  scenario.cluster.node.host_memory = 114_GiB;
-  EXPECT_EQ(paths_of(scenario), Paths{});
-  scenario.cluster.node.host_memory = 112_GiB;
-  EXPECT_EQ(paths_of(scenario), Paths{"training.offload_optimizer"});
+  expect_host_memory_between(scenario, 112_GiB, 114_GiB);
 }
 
 }  // namespace
