@@ -1,7 +1,6 @@
 #include "workloads/memory/caching_allocator.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "workloads/memory/memory_bytes.h"
 
@@ -36,32 +35,26 @@ std::vector<CachingAllocator::Block> CachingAllocator::blocks() const {
   return all;
 }
 
-CachingAllocator::SameSize::iterator CachingAllocator::place_of(const Block* block,
-                                                                SameSize& same) {
-  return std::ranges::lower_bound(same, block->address, std::ranges::greater{}, &Block::address);
-}
-
 void CachingAllocator::put(Block* block) {
   block->free = true;
   free_segments_ += block->is_whole_segment() ? 1 : 0;
-  SameSize& same = free_like(block->small)[block->bytes];
-  same.insert(place_of(block, same), block);
+  free_like(block->small).insert(block);
 }
 
-void CachingAllocator::take(Block* block, FreeBlocks::iterator same) {
+void CachingAllocator::taken(Block* block) {
   block->free = false;
   free_segments_ -= block->is_whole_segment() ? 1 : 0;
-  same->second.erase(place_of(block, same->second));
-  if (same->second.empty()) free_like(block->small).erase(same);
+}
+
+void CachingAllocator::take(Block* block) {
+  free_like(block->small).erase(block);
+  taken(block);
 }
 
 CachingAllocator::Block* CachingAllocator::find(std::int64_t bytes, bool small) {
-  FreeBlocks& free = free_like(small);
-  const auto best = free.lower_bound(bytes);
-  if (best == free.end()) return nullptr;
-  Block* const block = best->second.back();
-  take(block, best);
-  return block;
+  Block* const best = free_like(small).take_best(bytes);
+  if (best != nullptr) taken(best);
+  return best;
 }
 
 CachingAllocator::Block* CachingAllocator::new_segment(std::int64_t bytes, bool small) {
@@ -81,16 +74,11 @@ CachingAllocator::Block* CachingAllocator::new_segment(std::int64_t bytes, bool 
 void CachingAllocator::give_back_free_segments() {
   if (free_segments_ == 0) return;
   for (FreeBlocks& free : free_) {
-    for (auto& [bytes, same] : free) {
-      std::erase_if(same, [this](Block* block) {
-        if (!block->is_whole_segment()) return false;
-        reserved_ -= block->bytes;
-        segments_[static_cast<std::size_t>(block->segment)] = nullptr;
-        spare_.push_back(block);
-        return true;
-      });
+    for (Block* const block : free.take_whole_segments()) {
+      reserved_ -= block->bytes;
+      segments_[static_cast<std::size_t>(block->segment)] = nullptr;
+      spare_.push_back(block);
     }
-    std::erase_if(free, [](const auto& entry) { return entry.second.empty(); });
   }
   free_segments_ = 0;
 }
@@ -136,17 +124,17 @@ CachingAllocator::Handle CachingAllocator::allocate(Bytes request) {
 bool CachingAllocator::has_room_for(Bytes request) const {
   const std::int64_t bytes = allocated_size(std::max(Bytes(1), request)).value();
   const FreeBlocks& free = free_[bytes <= kSmallRequest ? 1 : 0];
-  return free.lower_bound(bytes) != free.end() || reserved_ <= capacity_ - segment_size(bytes);
+  return free.has(bytes) || reserved_ <= capacity_ - segment_size(bytes);
 }
 
 void CachingAllocator::free(Handle block) {
   allocated_ -= block->bytes;
   if (Block* const next = block->behind; next != nullptr && next->free) {
-    take(next, free_like(next->small).find(next->bytes));
+    take(next);
     merge_behind(block);
   }
   if (Block* const before = block->ahead; before != nullptr && before->free) {
-    take(before, free_like(before->small).find(before->bytes));
+    take(before);
     merge_behind(before);
     block = before;
   }

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
-#include <map>
 #include <vector>
 
 #include "hw/units/quantity.h"
+#include "workloads/memory/free_blocks.h"
 
 namespace tessera {
 
@@ -23,17 +23,7 @@ class CachingAllocator {
   explicit CachingAllocator(Bytes capacity = Bytes(std::numeric_limits<std::int64_t>::max()))
       : capacity_(capacity.value()) {}
 
-  struct Block {
-    std::int64_t bytes = 0;
-    std::int64_t address = 0;  ///< counts segments' bytes in the order of their making
-    int segment = 0;
-    bool small = false;
-    bool free = false;
-    Block* ahead = nullptr;   ///< in the segment; null: its first block
-    Block* behind = nullptr;  ///< null: its last
-
-    bool is_whole_segment() const { return ahead == nullptr && behind == nullptr; }
-  };
+  using Block = AllocatorBlock;
   using Handle = Block*;
 
   CachingAllocator(const CachingAllocator&) = delete;
@@ -57,15 +47,10 @@ class CachingAllocator {
   std::vector<Block> blocks() const;
 
  private:
-  /// Free blocks of one size, the lowest address last. There are far fewer sizes than blocks.
-  using SameSize = std::vector<Block*>;
-  using FreeBlocks = std::map<std::int64_t, SameSize>;
-
   FreeBlocks& free_like(bool small) { return free_[small ? 1 : 0]; }
-  static SameSize::iterator place_of(const Block* block, SameSize& same);
   void put(Block* block);
-  /// `same`: those of its size.
-  void take(Block* block, FreeBlocks::iterator same);
+  void take(Block* block);
+  void taken(Block* block);
   Block* find(std::int64_t bytes, bool small);
   Block* new_segment(std::int64_t bytes, bool small);
   Block* new_block(const Block& like);
@@ -75,7 +60,7 @@ class CachingAllocator {
   std::deque<Block> blocks_;  ///< those in `spare_` are nobody's
   std::vector<Block*> spare_;
   std::vector<Block*> segments_;    ///< first blocks; null: given back
-  std::array<FreeBlocks, 2> free_;  ///< of large and small segments, by bytes
+  std::array<FreeBlocks, 2> free_;  ///< of large and small segments
   int free_segments_ = 0;           ///< free as a whole
   std::int64_t capacity_;
   std::int64_t reserved_ = 0, peak_reserved_ = 0, allocated_ = 0;
