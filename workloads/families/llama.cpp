@@ -27,6 +27,11 @@ Tensor rotary_table(Tape& tape, const ModelSpec& model, const StepOptions& step,
   return embedding(tape, name, table, ids);
 }
 
+Tensor norm(Tape& tape, const std::string& name, const Tensor& x, const StepOptions& step) {
+  const Tensor weight = TensorShare(step).norm_weight(tape, name, x.shape.last());
+  return root_mean_square_norm(tape, name, x, weight, step.framework);
+}
+
 /// `input` with positions turned into queries and keys.
 AttentionInput rotated(Tape& tape, const ModelSpec& model, const StepOptions& step,
                        const AttentionInput& input) {
@@ -88,10 +93,10 @@ Tensor attention(Tape& tape, const ModelSpec& model, const StepOptions& step, co
       tape, "attention.input", x,
       {{"attention.q", heads * d}, {"attention.k", kv_heads * d}, {"attention.v", kv_heads * d}},
       model.qkv_bias ? Bias::epilogue : Bias::none);
-  const auto project = [&](const char* norm, std::size_t layer) {
+  const auto project = [&](const char* head_norm, std::size_t layer) {
     const Tensor rows = layers.run(tape, layer);
     Tensor split = view(tape, rows, {b, s, rows.shape.last() / d, d});
-    if (norm != nullptr) split = root_mean_square_norm(tape, norm, split, step.framework);
+    if (head_norm != nullptr) split = norm(tape, head_norm, split, step);
     return transpose(tape, split, 1, 2);
   };
   const Tensor q = project(model.qk_norm ? "attention.q_norm" : nullptr, 0);
@@ -177,11 +182,6 @@ Tensor layer_input(Tape& tape, const ModelSpec& model, const StepOptions& step) 
                           {step.micro_batch, TensorShare(step).positions(), model.hidden});
 }
 
-Tensor norm(Tape& tape, const std::string& name, const Tensor& x, const StepOptions& step) {
-  const Tensor weight = TensorShare(step).norm_weight(tape, name, x.shape.last());
-  return root_mean_square_norm(tape, name, x, weight, step.framework);
-}
-
 void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const Tensor x = layer_input(tape, model, step);
   recomputable_layer(tape, step, x, [=, &model, &step](Tape& t) {
@@ -209,7 +209,8 @@ void head(Tape& tape, const ModelSpec& model, const StepOptions& step) {
 ModelGraph llama_blocks(const ModelSpec& model, const StepOptions& step) {
   ModelGraph graph = decoder_of(model, step, llama::embed, llama::layer, llama::head);
   if (TensorShare(step).sums_norms_late()) {
-    graph.blocks[1].partial_parameters = 2 * model.hidden;
+    graph.blocks[1].partial_parameters =
+        2 * model.hidden + (model.qk_norm ? 2 * model.head_dim : 0);
     graph.blocks[2].partial_parameters = model.hidden;
   }
   return graph;

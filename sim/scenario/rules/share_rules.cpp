@@ -38,9 +38,6 @@ void FrameworkRules::check_sequence_plan() {
     fail("training.framework.overlap_tensor_products",
          "asynchronous tensor parallelism of " + profile.name + " is torch.compile's",
          "use training.kernels: fused, or overlap_tensor_products: false");
-  if (model_.qk_norm)
-    fail("model.qk_norm", "norms over heads of " + profile.name + " are not split over GPUs",
-         "use parallelism.tensor: 1, or framework: megatron");
 }
 
 /// Gathers in fp8.
