@@ -58,7 +58,7 @@ std::vector<FieldPlan> planned_fields() {
       {.path = "training.schedule",
        .label = "schedule",
        .help = "order of micro-batches",
-       .words = {"one_f_one_b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "dualpipe"}},
+       .words = {"one_f_one_b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "dualpipe", "zbv"}},
       number("parallelism.virtual_stages", "chunks", "per stage of interleaved_1f1b", 1, 16),
   };
 }

@@ -29,6 +29,18 @@ bool says_how_to_split(const StageSplit& split) {
          split.last_stage_layers > 0 || split.embedding_as_layer || split.head_as_layer;
 }
 
+/// What a framework shares over GPUs beside the batch.
+struct Splits {
+  bool layers = false, stages = false, tokens = false, experts = false;
+};
+Splits splits_of(const FrameworkProfile& profile) {
+  const bool megatron = profile.modules == ModuleTree::megatron;
+  return {.layers = megatron || profile.tensor_plan != TensorPlan::whole,
+          .stages = megatron || profile.splits_stages,
+          .tokens = megatron || profile.splits_sequences,
+          .experts = megatron};
+}
+
 class Enumeration {
  public:
   Enumeration(const Scenario& base, const LayoutSpace& space, const std::function<bool()>& stop)
@@ -37,16 +49,16 @@ class Enumeration {
         space_(space),
         stop_(stop),
         gpus_(space.gpus > 0 ? space.gpus : base.cluster.gpu_count()),
-        split_(base.step.framework.modules == ModuleTree::megatron),
+        splits_(splits_of(base.step.framework)),
         has_split_(says_how_to_split(base.step.split)) {}
 
   LayoutList run() && {
     const ModelSpec& model = base_.model;
     const auto heads = static_cast<int>(
         std::gcd(std::gcd(model.heads, model.kv_heads), std::gcd(model.ffn, model.shared_ffn)));
-    for (const int tensor : either(space_.tensor, split_ ? divisors(heads) : kOne))
-      for (const int pipeline : either(space_.pipeline, split_ ? divisors(gpus_) : kOne))
-        for (const int context : either(space_.context, split_ ? context_sizes() : kOne))
+    for (const int tensor : either(space_.tensor, splits_.layers ? divisors(heads) : kOne))
+      for (const int pipeline : either(space_.pipeline, splits_.stages ? divisors(gpus_) : kOne))
+        for (const int context : either(space_.context, splits_.tokens ? context_sizes() : kOne))
           add_sizes(tensor, pipeline, context);
     std::ranges::sort(list_.legal);
     return std::move(list_);
@@ -70,7 +82,7 @@ class Enumeration {
     Layout layout{.tensor = tensor, .pipeline = pipeline, .context = context};
     layout.data = static_cast<int>(gpus_ / together);
     if (base_.step.global_batch % layout.data != 0) return;
-    const bool has_experts = split_ && base_.model.experts > 0;
+    const bool has_experts = splits_.experts && base_.model.experts > 0;
     const auto experts = has_experts ? divisors(static_cast<int>(base_.model.experts)) : kOne;
     for (const int expert : either(space_.expert, experts)) {
       layout.expert = expert;
@@ -81,7 +93,7 @@ class Enumeration {
   void add_schedules(Layout layout) {
     using enum PipelineSchedule;
     static const std::vector<PipelineSchedule> kAll = {gpipe, one_f_one_b, interleaved_1f1b,
-                                                       zb_h1, zb_h2,       dualpipe};
+                                                       zb_h1, zb_h2,       dualpipe, zbv};
     static const std::vector<PipelineSchedule> kWithoutPipeline = {one_f_one_b};
     const auto schedules = layout.pipeline == 1 ? kWithoutPipeline : either(space_.schedules, kAll);
     for (const PipelineSchedule schedule : schedules) {
@@ -94,16 +106,22 @@ class Enumeration {
   }
 
   void add_chunks(Layout layout) {
-    const bool interleaved = layout.schedule == PipelineSchedule::interleaved_1f1b;
     const std::int64_t places = base_.model.layers + (layout.ends_as_layers ? 2 : 0);
     if (layout.ends_as_layers && places % layout.pipeline != 0) return;
     const auto most = static_cast<int>(std::max<std::int64_t>(1, places / layout.pipeline));
-    const auto wanted = interleaved ? either(space_.virtual_stages, divisors(most)) : kOne;
-    for (const int chunk : wanted) {
-      if (interleaved == (chunk == 1)) continue;
-      layout.virtual_stages = chunk;
+    for (const int chunks : chunks_of(layout.schedule, most)) {
+      layout.virtual_stages = chunks;
       add_batches(layout);
     }
+  }
+
+  /// Model chunks that a stage may hold, up to `most`.
+  std::vector<int> chunks_of(PipelineSchedule schedule, int most) const {
+    if (schedule == PipelineSchedule::zbv) return {2};
+    if (schedule != PipelineSchedule::interleaved_1f1b) return kOne;
+    std::vector<int> chunks = either(space_.virtual_stages, divisors(most));
+    std::erase(chunks, 1);
+    return chunks;
   }
 
   void add_batches(Layout layout) {
@@ -168,7 +186,7 @@ class Enumeration {
   const LayoutSpace& space_;
   const std::function<bool()>& stop_;
   int gpus_;
-  bool split_;      ///< the framework splits models over GPUs
+  Splits splits_;
   bool has_split_;  ///< the scenario says how to split pipelines
   LayoutList list_;
 };

@@ -37,8 +37,11 @@ bool has_idle_choice(const Layout& layout) {
          (layout.pipeline == 1 && layout.ends_as_layers);
 }
 
-TEST(LayoutSpace, NoLegalLayoutIsMissing) {
-  const Scenario base = small_scenario("training.global_batch=4");
+/// What frameworks of several kinds can share over four GPUs.
+class FrameworkSpace : public testing::TestWithParam<std::string> {};
+
+TEST_P(FrameworkSpace, HasEveryLegalLayout) {
+  const Scenario base = small_scenario(GetParam() + " training.global_batch=4");
   LayoutSpace space;
   space.gpus = 4;
   space.context = {1, 2, 4};
@@ -52,11 +55,11 @@ TEST(LayoutSpace, NoLegalLayoutIsMissing) {
                   .micro_batch = code / 256 + 1};
     for (layout.data = 1; layout.data <= 4; ++layout.data) {
       if (layout.gpus() != 4) continue;
-      for (int choice = 0; choice < 6 * 4 * 4; ++choice) {
-        layout.schedule = static_cast<PipelineSchedule>(choice % 6);
-        layout.sharding = static_cast<Sharding>(choice / 6 % 4);
-        layout.sequence_parallel = choice / 24 % 2 == 1;
-        layout.ends_as_layers = choice >= 48;
+      for (int choice = 0; choice < 7 * 4 * 4; ++choice) {
+        layout.schedule = static_cast<PipelineSchedule>(choice % 7);
+        layout.sharding = static_cast<Sharding>(choice / 7 % 4);
+        layout.sequence_parallel = choice / 28 % 2 == 1;
+        layout.ends_as_layers = choice >= 56;
         if (!has_idle_choice(layout) && is_legal(laid_out(base, layout)))
           expected.push_back(layout);
       }
@@ -65,6 +68,13 @@ TEST(LayoutSpace, NoLegalLayoutIsMissing) {
   std::ranges::sort(expected);
   EXPECT_EQ(legal_layouts(base, space).legal, expected);
 }
+
+INSTANTIATE_TEST_SUITE_P(Frameworks, FrameworkSpace,
+                         testing::Values("", "model=llama-3.2-1b model.layers=4 "
+                                             "model.tied_embeddings=false "
+                                             "training.framework=torchtitan",
+                                         "training.framework=hf-eager"),
+                         [](const auto& of) { return std::to_string(of.index); });
 
 TEST(LayoutSpace, LayersThatDivideOnlyWithTheEndsAreTriedSo) {
   LayoutSpace space{.gpus = 4};

@@ -139,6 +139,23 @@ std::vector<SmallSpace> small_spaces() {
             })},
       {"training.framework=hf-eager training.global_batch=16",
        with(plain(4), [](LayoutSpace& s) { s.recompute = {}; })},
+      {"model=llama-3-8b model.layers=4 training.framework=torchtitan",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.sequence_parallel = {};
+              s.sharding = {Sharding::gradients, Sharding::parameters};
+              s.schedules = {one_f_one_b, interleaved_1f1b, zbv};
+            })},
+      {"model=llama-3-8b model.layers=4 training.framework=torchtitan training.sequence_length=512",
+       with(plain(4),
+            [](LayoutSpace& s) {
+              s.sequence_parallel = {};
+              s.context = {1, 2};
+              s.recompute = {};
+              s.schedules = {gpipe, zb_h1};
+            })},
+      {"model=llama-3-8b model.layers=2 training.framework=fsdp training.global_batch=16",
+       with(plain(4), [](LayoutSpace& s) { s.recompute = {}; })},
       {"training.precision=fp16 training.framework=megatron-local", plain(4)},
       {"collectives.fidelity=analytic training.optimizer=sgd", plain(4)},
       {"model.layers=6", with(plain(4),
