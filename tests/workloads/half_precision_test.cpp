@@ -168,6 +168,45 @@ TEST(Recomputation, DoesNotCountAsTheModelsWork) {
   EXPECT_NEAR((again.hardware_flops - again.model_flops).value(), 36 * layer, 1e-9 * 36 * layer);
 }
 
+/// Weights in fp32 are cast to bf16 by autocast, which happens once more where a layer runs again:
+/// gradients of weights come through the second copy.
+TEST(Recomputation, OfWeightsThatAreCastMakesEveryGradient) {
+  const auto made = [](const ModelSpec& model, SelectiveRecompute selective, Recompute recompute) {
+    FrameworkProfile profile = test::torchtitan();
+    profile.selective = selective;
+    StepOptions step = in(Precision::bf16, single_gpu(profile, StepMode::training, 2, 64));
+    step.recompute = recompute;
+    const Block layer = build_model_graph(model, step).blocks[kLayer];
+    std::vector<std::string> gradients;
+    for (const GraphOp& op : layer.backward)
+      if (op.accumulates_gradient) gradients.push_back(op.name);
+    std::ranges::sort(gradients);
+    return std::pair(gradients, build_program(model, step).model_flops);
+  };
+  for (const ModelSpec& model : {test::llama2_7b(), test::mpt_7b(), test::opt_1_3b()}) {
+    const ModelSpec small = narrow(model);
+    const auto plain = made(small, SelectiveRecompute::core_attention, Recompute::none);
+    EXPECT_GT(plain.first.size(), 5U);
+    EXPECT_EQ(made(small, SelectiveRecompute::core_attention, Recompute::full), plain) << model.name;
+    EXPECT_EQ(made(small, SelectiveRecompute::core_attention, Recompute::selective), plain);
+    EXPECT_EQ(made(small, SelectiveRecompute::operators, Recompute::selective), plain);
+  }
+}
+
+/// Autocast keeps its copies until the forward pass ends; backward gives them back layer by layer.
+TEST(Recomputation, CopiesOfWeightsStayUntilBackward) {
+  const auto saved = [](Recompute recompute, Precision parameters) {
+    FrameworkProfile profile = test::torchtitan();
+    StepOptions step = in(Precision::bf16, single_gpu(profile, StepMode::training, 2, 64));
+    step.formats.parameters = parameters;
+    step.recompute = recompute;
+    return build_model_graph(narrow(test::llama2_7b()), step).blocks[kLayer];
+  };
+  const Block cast = saved(Recompute::full, Precision::fp32);
+  const Block plain = saved(Recompute::full, Precision::bf16);
+  EXPECT_EQ(cast.saved - plain.saved, Bytes(2 * cast.parameters));
+}
+
 TEST(HalfPrecision, ProductsAddToTheGradientBuffersThemselves) {
   const ModelSpec gpt = narrow(test::gpt2_large());
   const auto accumulations = [&](const StepOptions& step) {

@@ -80,7 +80,7 @@ void Tape::launch_partial(const std::string& name, Kernel kernel, std::vector<Ac
   ops().back().writes = at_kept(std::move(writes));
 }
 
-void Tape::drop_names(std::initializer_list<Tensor> tensors) {
+void Tape::drop_names(std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) ops().back().unnamed.push_back(tensor.storage);
 }
 

@@ -70,7 +70,7 @@ class Tape {
   // Tensors that a block starts from.
   /// Trainable; its gradient is accumulated into a persistent buffer. In the format of activations:
   /// where the model holds another, a kernel casts it. A name that is there already, as when a
-  /// checkpoint runs again, gives the same tensor.
+  /// checkpoint runs again, gives the same tensor, or another cast of it.
   Tensor parameter(const std::string& name, Sizes sizes);
   /// Trained even where others are frozen.
   Tensor adapter_parameter(const std::string& name, Sizes sizes);
@@ -131,7 +131,10 @@ class Tape {
   Tensor accumulation_target(const Tensor& weight) const;
   /// A function of the framework's returns, or gives its variables other values: what they named
   /// lives at least until the operators so far have run.
-  void drop_names(std::initializer_list<Tensor> tensors);
+  void drop_names(std::span<const Tensor> tensors);
+  void drop_names(std::initializer_list<Tensor> tensors) {
+    drop_names(std::span(tensors.begin(), tensors.size()));
+  }
   /// Sums `tensor` over the ranks of `group` in place; others may use it after `wait`.
   void all_reduce(const std::string& name, const Tensor& tensor, GroupKind group);
   /// What a collective brings lies in memory that is never given back.
@@ -224,7 +227,7 @@ class Tape {
   Tensor add_tensor(StorageId storage, StridedShape shape, Precision precision);
   Tensor persistent(const std::string& name, Sizes sizes, Precision precision, TensorRole role);
   Tensor trainable(const std::string& name, Sizes sizes);
-  Tensor frozen_parameter(const std::string& name, const Tensor& tensor);
+  void count_frozen(const Tensor& tensor);
   Tensor in_format_of_activations(const std::string& name, const Tensor& tensor);
   /// What `make()` gives, or gave before where a checkpoint runs again.
   Tensor named_leaf(const std::string& name, const std::function<Tensor()>& make);
@@ -242,7 +245,8 @@ class Tape {
   bool records() const { return options_.differentiation == Differentiation::recorded; }
   /// Results of the kernels that a checkpoint may keep, in launch order; empty ones run again.
   using Results = std::vector<std::vector<StorageId>>;
-  void recompute(const Recomputable& forward, const Tensor& gradient, Results results);
+  void recompute(const Recomputable& forward, const Tensor& gradient, Results results,
+                 std::span<const Tensor> cached_casts);
   /// Storages that a second run makes again, and how.
   struct Remade {
     std::function<std::vector<Tensor>(Tape&)> forward;
@@ -285,7 +289,8 @@ class Tape {
   std::string scope_;       ///< ahead of the names of leaves
   std::map<std::string, Tensor>
       leaves_by_name_;          ///< parameters, inputs, buffers, for recomputation
-  std::vector<Tensor> leaves_;  ///< parameters, shared and block inputs
+  std::vector<Tensor> cached_casts_;  ///< of the checkpoint that runs for the first time
+  std::vector<Tensor> leaves_;        ///< parameters, shared and block inputs
   std::vector<std::pair<Tensor, StorageScope>> seeds_;  ///< where backward starts
 };
 

@@ -23,12 +23,13 @@ Tensor Tape::checkpoint(const std::vector<Tensor>& inputs, const Recomputable& f
   }
   const Tensor result = forward(*this);
   keeps_rules_ = kept_rules;
+  const std::vector<Tensor> casts = std::exchange(cached_casts_, {});
   const Results results = kept == Kept::nothing ? Results() : std::exchange(results_, {});
   if (kept != Kept::nothing) kept_ = Kept::nothing;
   const Tensor out = add_tensor(result.storage, result.shape, result.precision);
   differentiable(inputs, std::span(&out, 1), [=, scope = scope_](Tape& t, auto gradients) {
     const std::string before = t.enter_scope(scope);
-    t.recompute(forward, gradients[0], results);
+    t.recompute(forward, gradients[0], results, casts);
     t.enter_scope(before);
   });
   return out;
@@ -121,12 +122,14 @@ void Tape::make_again(Remade& remade) {
   origin_ = origin;
 }
 
-void Tape::recompute(const Recomputable& forward, const Tensor& gradient, Results results) {
+void Tape::recompute(const Recomputable& forward, const Tensor& gradient, Results results,
+                     std::span<const Tensor> cached_casts) {
   const std::size_t first = nodes_.size();
   const int origin = std::exchange(origin_, -1);
   results_ = std::move(results);
   keeps_rules_ = recomputes_ = true;
   const Tensor out = forward(*this);
+  drop_names(cached_casts);
   keeps_rules_ = recomputes_ = false;
   value(out).gradient = gradient;
   for (std::size_t n = nodes_.size(); n-- > first;) run_node(nodes_[n]);

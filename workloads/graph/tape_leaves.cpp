@@ -21,19 +21,24 @@ Tensor Tape::adapter_parameter(const std::string& name, Sizes sizes) {
   return tensor;
 }
 
-/// Autocast keeps copies of what has gradients alone: a frozen weight is cast ahead of every use,
-/// here once a pass.
-Tensor Tape::frozen_parameter(const std::string& name, const Tensor& tensor) {
+void Tape::count_frozen(const Tensor& tensor) {
   if (options_.gathers_frozen) {
     block_.frozen_parameters += tensor.elements();
   } else {
     block_.buffers += tensor.traffic();
   }
-  return in_format_of_activations(name, tensor);
 }
 
+/// Autocast keeps copies of what has gradients until the forward pass ends, in the first run of a
+/// checkpoint too, and makes others where that runs again; frozen weights are cast ahead of every
+/// use, here once a pass. Source: PyTorch aten/src/ATen/autocast_mode.cpp, cached_cast;
+/// torch/utils/checkpoint.py, which enters autocast anew.
 Tensor Tape::in_format_of_activations(const std::string& name, const Tensor& tensor) {
-  return cast(*this, name + ".cast", tensor, options_.precision);
+  const Tensor copy = cast(*this, name + ".cast", tensor, options_.precision);
+  const bool in_first_run = records() && !keeps_rules_ && !in_backward_;
+  if (in_first_run && copy.storage != tensor.storage && requires_gradient(tensor))
+    cached_casts_.push_back(copy);
+  return copy;
 }
 
 Tensor Tape::named_leaf(const std::string& name, const std::function<Tensor()>& make) {
@@ -43,15 +48,19 @@ Tensor Tape::named_leaf(const std::string& name, const std::function<Tensor()>& 
 }
 
 Tensor Tape::parameter(const std::string& name, Sizes sizes) {
-  return named_leaf(name, [&] {
+  const Tensor held = named_leaf(name, [&] {
     const Tensor tensor = trainable(name, std::move(sizes));
-    if (options_.frozen) return frozen_parameter(name, tensor);
+    if (options_.frozen) {
+      count_frozen(tensor);
+      return tensor;
+    }
     value(tensor).accumulated = persistent(name + ".grad", tensor.sizes(),
                                            options_.gradient_precision, TensorRole::gradient);
     block_.parameters += tensor.elements();
     ++block_.parameter_tensors;
-    return in_format_of_activations(name, tensor);
+    return tensor;
   });
+  return in_format_of_activations(name, held);
 }
 
 Tensor Tape::expert_parameter(const std::string& name, Sizes sizes) {
