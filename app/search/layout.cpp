@@ -52,6 +52,7 @@ void apply(const Layout& layout, StepOptions& step) {
   step.layout.expert = layout.expert;
   step.layout.sequence_parallel = layout.sequence_parallel;
   step.data_parallel.sharding = layout.sharding;
+  step.data_parallel.gather_units = layout.gather_units;
   step.schedule = layout.schedule;
   step.recompute = layout.recompute;
   step.micro_batch = layout.micro_batch;
@@ -88,7 +89,9 @@ std::string to_text(const Layout& layout) {
   text += ", micro-batch " + std::to_string(layout.micro_batch);
   const bool named = layout.schedule != PipelineSchedule::one_f_one_b && layout.virtual_stages == 1;
   if (named) text += ", " + std::string(name_of(layout.schedule));
-  if (layout.sharding != Sharding::none)
+  if (layout.gather_units)
+    text += ", SHARD_GRAD_OP";
+  else if (layout.sharding != Sharding::none)
     text += ", ZeRO-" + std::to_string(static_cast<int>(layout.sharding));
   if (layout.recompute != Recompute::none)
     text += ", recompute " + std::string(name_of(layout.recompute));
@@ -110,6 +113,7 @@ std::string to_settings(const Layout& layout) {
   add("parallelism.expert", number(layout.expert));
   add("parallelism.sequence_parallel", layout.sequence_parallel ? "true" : "false");
   add("training.data_parallel.sharding", word_of(layout.sharding));
+  if (layout.gather_units) add("training.data_parallel.gather_units", "true");
   add("training.schedule", name_of(layout.schedule));
   add("training.recompute", name_of(layout.recompute));
   add("training.micro_batch", number(layout.micro_batch));

@@ -18,6 +18,7 @@ struct Layout {
   int expert = 1;
   bool sequence_parallel = false;
   Sharding sharding = Sharding::none;
+  bool gather_units = false;  ///< with Sharding::gradients: FSDP's SHARD_GRAD_OP
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   Recompute recompute = Recompute::none;
   std::int64_t micro_batch = 1;

@@ -248,16 +248,21 @@ LaunchOrder LayoutBounds::launch_order(const Layout& layout) const {
           .gathers_move = layout.planned};
 }
 
+/// Other frameworks' layers may differ from each other; their layouts are few.
+bool LayoutBounds::splits_even_layers(const StepOptions& step) const {
+  const FrameworkProfile& profile = step.framework;
+  return profile.modules == ModuleTree::megatron ||
+         (profile.splits_stages && base_.model.family == ModelFamily::llama);
+}
+
 std::vector<int> LayoutBounds::layers_of_stages(const StepOptions& step) const {
-  if (step.framework.modules != ModuleTree::megatron) return {};
+  if (!splits_even_layers(step)) return {};
   return layers_of_parts(base_.model.layers, step).value();
 }
 
 LayoutBound LayoutBounds::quick(const Layout& layout) {
   const StepOptions step = laid_out_step(layout);
-  // Other frameworks' layers may differ from each other; their layouts are few.
-  const ModelSpec& model = base_.model;
-  if (step.framework.modules != ModuleTree::megatron || layers_differ(model)) return {};
+  if (!splits_even_layers(step) || layers_differ(base_.model)) return {};
   const LayerCosts& costs = costs_of(step);
   const std::vector<int> layers = layers_of_parts(base_.model.layers, step).value();
   const Bytes outside = outside_memory(step);
@@ -292,8 +297,7 @@ LayoutBound LayoutBounds::refined(const Layout& layout) {
 
   const Bytes outside = outside_memory(step);
   LayoutBound bound = quick_bound;
-  const LayerCosts* costs =
-      step.framework.modules == ModuleTree::megatron ? &costs_of(step) : nullptr;
+  const LayerCosts* costs = layers.empty() ? nullptr : &costs_of(step);
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Seconds passes = bounds[i].passes_time(), data = bounds[i].data;
     if (missing > 0) {
@@ -353,7 +357,7 @@ Seconds LayoutBounds::piped(const Layout& layout, const LayoutBound& known) {
 
 std::vector<Layout> LayoutBounds::unmeasured(const std::vector<Layout>& layouts) const {
   std::vector<Layout> found;
-  if (base_.step.framework.modules != ModuleTree::megatron) return found;
+  if (!splits_even_layers(base_.step)) return found;
   std::set<Family> seen;
   for (const Layout& layout : layouts) {
     const Family family = family_of(laid_out_step(layout));

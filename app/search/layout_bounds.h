@@ -64,6 +64,7 @@ class LayoutBounds {
   StepOptions laid_out_step(const Layout& layout) const;
   LaunchOrder launch_order(const Layout& layout) const;
   /// By model part; empty where the framework does not split models.
+  bool splits_even_layers(const StepOptions& step) const;
   std::vector<int> layers_of_stages(const StepOptions& step) const;
   const LayerCosts& costs_of(const StepOptions& step);
   LayerCosts layer_costs(const StepOptions& step);

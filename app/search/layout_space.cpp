@@ -50,6 +50,7 @@ class Enumeration {
         stop_(stop),
         gpus_(space.gpus > 0 ? space.gpus : base.cluster.gpu_count()),
         splits_(splits_of(base.step.framework)),
+        by_fully_sharded_(base.step.framework.data_parallel.sharding == Sharding::parameters),
         has_split_(says_how_to_split(base.step.split)) {}
 
   LayoutList run() && {
@@ -136,21 +137,29 @@ class Enumeration {
   void add_memory_choices(Layout layout) {
     static const std::vector<Recompute> kRecompute = {Recompute::none, Recompute::selective,
                                                       Recompute::full};
-    static const std::vector<Sharding> kSharding = {Sharding::none, Sharding::optimizer,
-                                                    Sharding::gradients, Sharding::parameters};
-    static const std::vector<Sharding> kNotSharded = {Sharding::none};
     const bool replicated = layout.data * layout.context > 1;
+    const std::vector<Sharding> shardings =
+        replicated ? either(space_.sharding, shardings_of_framework())
+                   : std::vector{Sharding::none};
     for (const bool sequence : layout.tensor > 1 ? either(space_.sequence_parallel, kBoth) : kOff) {
       for (const Recompute recompute : either(space_.recompute, kRecompute)) {
-        for (const Sharding sharding :
-             replicated ? either(space_.sharding, kSharding) : kNotSharded) {
+        for (const Sharding sharding : shardings) {
           layout.sequence_parallel = sequence;
           layout.recompute = recompute;
           layout.sharding = sharding;
+          layout.gather_units = by_fully_sharded_ && sharding == Sharding::gradients;
           add(layout);
         }
       }
     }
+  }
+
+  /// FSDP has no ZeRO-1.
+  std::vector<Sharding> shardings_of_framework() const {
+    std::vector<Sharding> all = {Sharding::none, Sharding::optimizer, Sharding::gradients,
+                                 Sharding::parameters};
+    if (by_fully_sharded_) std::erase(all, Sharding::optimizer);
+    return all;
   }
 
   void add(Layout layout) {
@@ -187,6 +196,7 @@ class Enumeration {
   const std::function<bool()>& stop_;
   int gpus_;
   Splits splits_;
+  bool by_fully_sharded_;  ///< the framework shards by FSDP
   bool has_split_;  ///< the scenario says how to split pipelines
   LayoutList list_;
 };
