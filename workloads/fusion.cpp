@@ -209,7 +209,10 @@ GraphOp Fusion::merged(const Group& group) const {
 void fuse_pointwise(Block& block) {
   Fusion fusion(block);
   std::vector<GraphOp> forward = fusion.run(block.forward);
-  block.backward = fusion.run(block.backward);
+  std::vector<GraphOp> backward = fusion.run(block.backward);
+  // A block in which nothing is trained ends the gradient that it is given.
+  if (backward.empty() && !block.backward.empty()) backward.push_back(block.backward.back());
+  block.backward = std::move(backward);
   block.forward = std::move(forward);
   for (GraphOp& op : block.backward) op.origin = -1;
   plan_memory(block);

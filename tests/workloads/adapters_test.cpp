@@ -55,6 +55,17 @@ TEST(Adapters, StandBesideLayersWithBiasesToo) {
   EXPECT_EQ(layer(model, adapted(false)).parameters, kRank * (kInputs + kOutputs));
 }
 
+/// Compiled code makes no calls for views, and the frozen word table has nothing else backward.
+TEST(Adapters, TheFrozenWordTableGivesItsGradientBackInCompiledCode) {
+  StepOptions step = adapted(false);
+  step.kernels = KernelMode::fused;
+  const ModelGraph graph = build_model_graph(small(), step);
+  const Block& table = graph.blocks.front();
+  ASSERT_EQ(table.backward.size(), 1U);
+  // 512 tokens with 256 numbers of 2 bytes.
+  EXPECT_EQ(table.backward.front().freed, Bytes(512 * 256 * 2));
+}
+
 StepOptions adapted_modules(const std::vector<std::string>& modules) {
   StepOptions step = adapted(false);
   step.lora_modules = modules;
