@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/collectives/collective.h"
+#include "sim/collectives/collective_tuning.h"
 
 namespace tessera {
 namespace {
@@ -142,6 +143,29 @@ TEST(MeasuredFabric, AHostIsSlowWhereItsAllReduceIs) {
   // What is promised is kept; the all-gather copies into lists.
   const double promised_ms = 1e3 * all_reduce_bytes(32) / bus_bandwidth(cluster_of(4));
   EXPECT_EQ(fabric_of(1.1 * promised_ms, 11.2).per_rank.value(), 0);
+}
+
+TEST(MeasuredFabric, ASlowHostHidesThatCollectivesReachAShareOfThePromised) {
+  // 53 % of what is promised, which an all-reduce of 13 ms leaves room for.
+  const MeasuredFabric host = fabric_of(13, 11.2);
+  ASSERT_LT(1e3 * all_reduce_bytes(32) / bus_bandwidth(cluster_of(4)) / 0.53, 13);
+  EXPECT_NEAR(correction_at(host.collectives, 1_GiB), 1 / 0.53, 0.01);
+  // A small one is latency, which no link changes.
+  EXPECT_NEAR(correction_at(host.collectives, 1_KiB), 1, 0.1);
+  // Links took no longer than the call did.
+  const double promised_ms = 1e3 * all_reduce_bytes(32) / bus_bandwidth(cluster_of(4));
+  EXPECT_NEAR(correction_at(fabric_of(1.3 * promised_ms, 8).collectives, 1_GiB), 1.3, 0.01);
+}
+
+TEST(MeasuredFabric, LinksBehindASlowHostAreThoseBetweenNodes) {
+  const MeasuredFabric host = fabric_of(13, 11.2);
+  EXPECT_TRUE(slower_collectives(host, 8, 1).empty());
+  const std::vector<GroupCalibration> groups = slower_collectives(host, 16, 2);
+  ASSERT_EQ(groups.size(), 3U);  // all-reduce, all-gather, reduce-scatter
+  EXPECT_EQ(groups[0].ranks, 16);
+  EXPECT_EQ(groups[0].nodes, 2);
+  // Where links alone are slow, NICs are, which groups find by themselves.
+  EXPECT_TRUE(slower_collectives(fabric_of(12, 6), 16, 2).empty());
 }
 
 TEST(MeasuredFabric, SaysWhichItTakesForSlow) {
