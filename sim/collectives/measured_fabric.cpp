@@ -119,6 +119,21 @@ std::vector<SizeCorrection> corrections_between(const ClusterSpec& described,
   });
 }
 
+/// Of calls of `kind` by the GPUs `places` on `nodes` nodes.
+GroupCalibration one_after_the_other(const MeasuredFabric& fabric, CollectiveKind kind,
+                                     const Topology& topology, const std::vector<int>& places,
+                                     int nodes, const CollectiveTuning& tuning) {
+  const auto ranks = static_cast<int>(places.size());
+  const auto factor_at = [&](Bytes bytes) {
+    const CollectiveCall call{.kind = kind, .bytes = bytes};
+    const Seconds described = collective_cost(topology, call, places, tuning).solo_time;
+    const double slower = nodes > 1 ? correction_at(fabric.collectives, bytes) : 1;
+    return std::max(slower, fabric.per_rank * ranks / described);
+  };
+  return {
+      .collective = kind, .ranks = ranks, .nodes = nodes, .corrections = corrections_by(factor_at)};
+}
+
 /// Share of the NICs' rate at which the all-reduce takes `wanted`; `now` is that of `cluster`.
 /// Transfers take a time in proportion to 1 / share, but for the algorithm that NCCL chooses: a few
 /// steps come within a thousandth.
@@ -185,17 +200,7 @@ std::vector<GroupCalibration> calibrations_of(const MeasuredFabric& fabric,
       if (ranks % nodes != 0 || ranks / nodes > cluster.node.gpu_count) continue;
       const std::vector<int> places = spread_over(cluster, ranks, nodes);
       for (const CollectiveKind kind : kHeldUp)
-        groups.push_back({.collective = kind,
-                          .ranks = ranks,
-                          .nodes = nodes,
-                          .corrections = corrections_by([&](Bytes bytes) {
-                            const CollectiveCall call{.kind = kind, .bytes = bytes};
-                            const Seconds described =
-                                collective_cost(topology, call, places, tuning).solo_time;
-                            const double slower =
-                                nodes > 1 ? correction_at(fabric.collectives, bytes) : 1;
-                            return std::max(slower, fabric.per_rank * ranks / described);
-                          })});
+        groups.push_back(one_after_the_other(fabric, kind, topology, places, nodes, tuning));
     }
   }
   return groups;
@@ -216,10 +221,12 @@ std::string note_on_measured_fabric(const MeasuredFabric& fabric) {
                            ", the cluster as described promises " + in_gigabytes(fabric.promised);
   const auto percent = static_cast<int>(std::lround(100 * fabric.nic_share));
   const std::string nics = "NICs are simulated at " + std::to_string(percent) + " % of their rate";
+  const double left = std::max(kShareBehindASlowHost, measured / fabric.promised);
   if (fabric.per_rank.value() > 0)
     return both + ": every collective takes the host " + to_text(fabric.per_rank) +
-           " for each of its ranks (approximate), messages find NICs as described, collectives " +
-           std::to_string(std::lround(100 * kShareBehindASlowHost)) +
+           " for each of its ranks (approximate), messages find NICs as described, sums and "
+           "gathers between nodes " +
+           std::to_string(std::lround(100 * left)) +
            " % of what is promised (approximate: the host hides it)";
   if (fabric.nic_share >= 1) return both + ": it is simulated as described";
   return both + ": its " + nics;

@@ -177,6 +177,13 @@ TEST(MeasuredFabric, SaysWhichItTakesForSlow) {
               HasSubstr("us for each of its ranks (approximate), messages find NICs as described"));
 }
 
+TEST(MeasuredFabric, SaysWhatCollectivesBehindASlowHostReach) {
+  EXPECT_THAT(note_on_measured_fabric(fabric_of(13, 11.2)), HasSubstr("53 % of what is promised"));
+  const double promised_ms = 1e3 * all_reduce_bytes(32) / bus_bandwidth(cluster_of(4));
+  EXPECT_THAT(note_on_measured_fabric(fabric_of(promised_ms / 0.8, 8)),
+              HasSubstr("80 % of what is promised"));
+}
+
 TEST(MeasuredFabric, SaysWhatIsLeftOfTheNics) {
   ClusterSpec cluster = cluster_of(4);
   cluster.measured_all_reduce = BytesPerSecond(20e9);
