@@ -13,6 +13,8 @@ struct MeasuredFabric {
   ClusterSpec cluster;      ///< with slower NICs where the measurement asks for that
   BytesPerSecond promised;  ///< bus bandwidth of the same all-reduce over the cluster as described
   double nic_share = 1;     ///< of the NICs' rate that is left, in (0, 1]
+  /// Of a slow host: what collectives over several nodes take against `cluster`, by size.
+  std::vector<SizeCorrection> collectives;
   Seconds per_rank;  ///< that every collective takes the host for each of its ranks; 0: not seen
 };
 
@@ -28,10 +30,17 @@ struct MeasuredFabric {
 ///   1 ms a rank where the all-reduce is a fifth slower than promised or more; without an
 ///   all-gather, in an all-reduce below a third of what is promised, at up to 1 ms a rank.
 ///
-/// Links take no more of an all-reduce than twice the all-gather, and a slow host hides them.
+/// Links take no more of an all-reduce than twice the all-gather. A slow host hides them: messages
+/// then find NICs as described, and collectives what such a cluster's jobs reach whose hosts are
+/// not slow (docs/decisions/0082-what-a-slow-host-hides.md).
 /// Leaves the cluster as it is where nothing was measured, where it is one node, and where it
 /// promises less than was measured.
 MeasuredFabric measured_fabric(const ClusterSpec& cluster, const CollectiveTuning& tuning);
+
+/// Of all-reduces, all-gathers and reduce-scatters of a group of `ranks` on `nodes` nodes; none
+/// where links are as described.
+std::vector<GroupCalibration> slower_collectives(const MeasuredFabric& fabric, int ranks,
+                                                 int nodes);
 
 /// For calls that are made one after the other, as benchmarks make them: all-reduce, all-gather and
 /// reduce-scatter take at least `per_rank` for each rank; of groups whose ranks divide the

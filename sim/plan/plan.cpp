@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -96,24 +98,54 @@ LibraryMemory library_memory_of(const Scenario& scenario) {
 /// (nanotron, 1.34B, tensor-parallel groups of 4 and 8); decision 48 has the others.
 constexpr double kShareOnOneNode = 0.7;
 
-/// For the group of rank 0, by GroupKind.
-std::array<Seconds, kGroupKindCount> host_time_of_groups(Seconds per_rank, const Program& program,
-                                                         int gpus_of_node) {
-  std::array<Seconds, kGroupKindCount> times{};
-  if (per_rank.value() <= 0) return times;
+/// Of a group: its ranks, those on the node of its first, and its nodes.
+struct GroupShape {
+  int ranks = 0;
+  int near = 0;
+  std::set<int> nodes;
+};
+
+/// Of rank 0's groups, by GroupKind.
+using GroupShapes = std::array<GroupShape, kGroupKindCount>;
+
+GroupShapes shapes_of_groups(const Program& program, int gpus_of_node) {
+  GroupShapes shapes{};
   const ParallelLayout& layout = program.layout;
-  const int node = program.gpu_of(0) / gpus_of_node;
+  const int first_node = program.gpu_of(0) / gpus_of_node;
   for (int kind = 0; kind < kGroupKindCount; ++kind) {
     const auto group = static_cast<GroupKind>(kind);
+    GroupShape& shape = shapes[static_cast<std::size_t>(kind)];
     const GroupCoordinates first = group_key(0, group, layout);
     for (int rank = 0; rank < layout.world_size(); ++rank) {
       if (!is_group_member(rank, group, layout) || group_key(rank, group, layout) != first)
         continue;
-      const bool near = program.gpu_of(rank) / gpus_of_node == node;
-      times[static_cast<std::size_t>(kind)] += (near ? kShareOnOneNode : 1) * per_rank;
+      const int node = program.gpu_of(rank) / gpus_of_node;
+      shape.ranks += 1;
+      shape.near += node == first_node ? 1 : 0;
+      shape.nodes.insert(node);
     }
   }
+  return shapes;
+}
+
+std::array<Seconds, kGroupKindCount> host_time_of_groups(Seconds per_rank,
+                                                         const GroupShapes& shapes) {
+  std::array<Seconds, kGroupKindCount> times{};
+  for (std::size_t kind = 0; kind < times.size(); ++kind)
+    times[kind] =
+        (kShareOnOneNode * shapes[kind].near + (shapes[kind].ranks - shapes[kind].near)) * per_rank;
   return times;
+}
+
+/// What a slow host does to a program: its time for the collectives of each kind of group, and
+/// theirs behind it. Groups that were measured keep what was measured.
+void add_slow_host(const MeasuredFabric& fabric, int gpus_of_node, TimedProgram& timed) {
+  if (fabric.per_rank.value() <= 0) return;
+  const GroupShapes shapes = shapes_of_groups(timed.program, gpus_of_node);
+  timed.group_host_time = host_time_of_groups(fabric.per_rank, shapes);
+  for (const GroupShape& shape : shapes)
+    std::ranges::copy(slower_collectives(fabric, shape.ranks, static_cast<int>(shape.nodes.size())),
+                      std::back_inserter(timed.collectives.groups));
 }
 
 TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predictor) {
@@ -122,21 +154,21 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
   auto timed = time_segments(program, predictor, host);
   const MeasuredFabric fabric =
       measured_fabric(cluster_of(scenario, program), scenario.collectives.tuning());
-  const auto group_host_time =
-      host_time_of_groups(fabric.per_rank, program, scenario.cluster.node.gpu_count);
-  return {.program = std::move(program),
-          .segments = std::move(timed.segments),
-          .topology = Topology(fabric.cluster),
-          .communication_host_time = host.per_communication,
-          .memory_capacity = memory_capacity(scenario),
-          .library_memory = library_memory_of(scenario),
-          .kernels = std::move(timed.kernels),
-          .collectives = scenario.collectives,
-          .simulation = scenario.simulation,
-          .single_hardware_queue = single_hardware_queue(scenario.step, scenario.cluster.node.gpu),
-          .records_streams = scenario.step.framework.records_streams,
-          .message_host_time = host.per_message,
-          .group_host_time = group_host_time};
+  TimedProgram answer{
+      .program = std::move(program),
+      .segments = std::move(timed.segments),
+      .topology = Topology(fabric.cluster),
+      .communication_host_time = host.per_communication,
+      .memory_capacity = memory_capacity(scenario),
+      .library_memory = library_memory_of(scenario),
+      .kernels = std::move(timed.kernels),
+      .collectives = scenario.collectives,
+      .simulation = scenario.simulation,
+      .single_hardware_queue = single_hardware_queue(scenario.step, scenario.cluster.node.gpu),
+      .records_streams = scenario.step.framework.records_streams,
+      .message_host_time = host.per_message};
+  add_slow_host(fabric, scenario.cluster.node.gpu_count, answer);
+  return answer;
 }
 
 /// A plan of what runs again takes the place of training.recompute. Planners know values that are

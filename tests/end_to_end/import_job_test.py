@@ -116,6 +116,14 @@ class ImportJob(EndToEnd):
         result = self.run_tessera("import", "deepspeed", self.plant("ds.json", json.dumps(DEEPSPEED)), "--model", "gpt2-xl", "--gpus", "8", "--lenient")
         self.assertIn("1.56 billion parameters", result.stderr)
 
+    def test_a_job_that_does_not_say_its_gpus_takes_those_of_the_named_cluster(self):
+        config = {"bf16": {"enabled": True}, "train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2}}
+        options = ("--model", "gpt2-large", "--sequence-length", "1024", "--cluster", "dgx-h100")
+        self.plant("ds.json", json.dumps(config))
+        importing = lambda *more: self.run_tessera("import", "deepspeed", "ds.json", *options, *more).stdout
+        self.assert_holds(importing("--nodes", "2"), "# assumed: all 16 GPUs of the cluster: --gpus gives fewer", "data: 16", "global_batch: 32")
+        self.assert_holds(importing("--gpus", "4"), "data: 4")
+
     def test_a_job_that_is_no_scenario_is_refused(self):
         self.assertIn("job.sh, as a scenario: ", self.refused(MEGATRON.replace("--num-layers 44", "--num-layers 43")))
 

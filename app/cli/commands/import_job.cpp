@@ -99,9 +99,13 @@ void run_import_job(ImportJobCommand& command) {
     command.options.hidden = model.hidden;
     command.options.layers = model.layers;
   }
-  if (!command.options.cluster.empty())
-    command.options.precision =
-        name_of(usual_precision(load_cluster(command.options.cluster, shipped_catalog()).node.gpu));
+  if (!command.options.cluster.empty()) {
+    const ClusterSpec cluster = load_cluster(command.options.cluster, shipped_catalog());
+    command.options.precision = name_of(usual_precision(cluster.node.gpu));
+    const std::int64_t nodes =
+        command.options.nodes > 0 ? command.options.nodes : cluster.node_count;
+    command.options.cluster_gpus = nodes * cluster.node.gpu_count;
+  }
   const std::filesystem::path folder = std::filesystem::path(command.file).parent_path();
   command.options.folder = folder.empty() ? "." : folder;
   const ImportedJob job = command.importer(command.file, command.options);

@@ -137,8 +137,8 @@ class TorchtitanJob {
     std::int64_t shard = in_.integer(shard_key, -1).value_or(-1);
     const std::int64_t others = std::min(replicate * width_, kMostGpus);
     const std::int64_t all = options_.gpus > 0 ? options_.gpus : options_.cluster_gpus;
-    if (shard < 1 && all == 0)
-      in_.refuse(shard_key, "leaves the number of GPUs open", "add --gpus");
+    const bool open = shard < 1 && all == 0;
+    if (open) in_.refuse(shard_key, "leaves the number of GPUs open", "add --gpus");
     if (shard < 1) shard = std::max<std::int64_t>(1, all / others);
     shard = std::min(shard, kMostGpus);
     replicas_ = std::min(replicate * shard, kMostGpus);
@@ -153,7 +153,7 @@ class TorchtitanJob {
     if (sharers == 1 && replicate > 1) draft_.set("training.data_parallel.sharding", "none");
     if (sharers > 1 && replicate > 1) draft_.set("training.data_parallel.shard_group", sharers);
     if (sharers > 1) read_reshard();
-    read_offload(sharers > 1);
+    read_offload(open || sharers > 1);
     set_cluster(draft_, options_, gpus);
   }
 

@@ -11,8 +11,10 @@
 namespace tessera {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kModel = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
 const std::string kNoCheckpoints = "[activation_checkpoint]\nmode = \"none\"\n";
@@ -226,6 +228,10 @@ TEST(TorchtitanJob, WeightsOnTheCpuAreUpdatedThere) {
   // DistributedDataParallel keeps them on the GPU, where the model was not made.
   EXPECT_THAT(refusal(kModel + kNoCheckpoints + shards + "1\n" + offload),
               HasSubstr("training.enable_cpu_offload = true is FSDP's"));
+  // All GPUs, whose number is open: nothing says that no ranks divide the weights.
+  EXPECT_THAT(
+      refusal(kModel + kNoCheckpoints + shards + "-1\n" + offload),
+      AllOf(HasSubstr("leaves the number of GPUs open"), Not(HasSubstr("enable_cpu_offload"))));
 }
 
 TEST(TorchtitanJob, NotesWhatNoStepDependsOnWithItsLine) {
