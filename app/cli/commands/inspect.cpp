@@ -87,11 +87,28 @@ std::string explained_field(const std::string& what, const Catalog& catalog) {
   return text.empty() ? throw unknown_word(what, catalog) : text;
 }
 
+/// Of a GPU that the user describes. Scenarios and models are said to be none, in one line.
+std::string facts_of_file(const std::string& file, const Catalog& catalog) {
+  try {
+    return gpu_facts(load_gpu(file, catalog));
+  } catch (const InputError& error) {
+    const auto lacks = [&](const std::string& field) {
+      return std::ranges::any_of(error.problems(), [&](const Problem& problem) {
+        return problem.what.starts_with(field + " is missing");
+      });
+    };
+    if (!lacks("id") || !lacks("vendor") || !lacks("fp32")) throw;
+    throw InputError({file, "describes no GPU",
+                      "tessera check says what is wrong with a scenario, tessera show scenario "
+                      "prints it"});
+  }
+}
+
 /// Of a GPU (an id or a file), a model, a term, or a field of a scenario.
 std::string explained(const std::string& what, const Catalog& catalog) {
   if (what.empty()) return explain(what);
-  const bool file = what.ends_with(".yaml") || what.ends_with(".yml");
-  if (file || catalog.has(CatalogKind::gpus, what)) return gpu_facts(load_gpu(what, catalog));
+  if (what.ends_with(".yaml") || what.ends_with(".yml")) return facts_of_file(what, catalog);
+  if (catalog.has(CatalogKind::gpus, what)) return gpu_facts(load_gpu(what, catalog));
   if (catalog.has(CatalogKind::models, what)) return model_facts(what, catalog);
   if (catalog.has(CatalogKind::clusters, what) || catalog.has(CatalogKind::nodes, what))
     return "network of " + what + ": tessera topology show " + what +
