@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "predictor/fp32/launch_floor.h"
+#include "predictor/gpu/gpu_overlay.h"
 #include "predictor/roofline.h"
 #include "predictor/stand_ins.h"
 #include "predictor/tensor/tensor_story.h"
@@ -170,6 +172,7 @@ KernelStory kernel_story(const Kernel& kernel, const GpuSpec& gpu,
     tell_traffic(kernel, weights, story);
   story.prediction = predictor.predict(kernel);
   story.notes = predictor.notes(kernel);
+  std::ranges::move(notes_on_sheet(gpu, kernel), std::back_inserter(story.notes));
   story.interval = interval_80(story.prediction.duration, story.prediction.spread);
   story.launch_gap = predictor.isolated_launch_overhead(kernel);
   story.limit = limit_of(story);

@@ -126,6 +126,14 @@ PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
   return {PredictionMode::zero_shot, EffectProvenance::rule, "architecture figures alone", {}};
 }
 
+std::vector<std::string> notes_on_sheet(const GpuSpec& gpu, const Kernel& kernel) {
+  std::vector<std::string> notes;
+  if (!counts_as_model_flops(kernel)) return notes;
+  if (const auto note = note_on_peak(gpu, kernel.precision)) notes.push_back(*note);
+  if (const auto note = note_on_watts(gpu)) notes.push_back(*note);
+  return notes;
+}
+
 PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
                                  const PredictorWeights& weights, std::span<const Kernel> kernels) {
   PredictionBasis basis = prediction_basis(form, gpu, weights);
@@ -137,8 +145,7 @@ PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
   std::vector<std::string> sources;
   for (const Kernel& kernel : kernels) {
     for (const std::string& note : predictor.notes(kernel)) say(basis.notes, note);
-    if (counts_as_model_flops(kernel))
-      if (const auto note = note_on_peak(gpu, kernel.precision)) say(basis.notes, *note);
+    for (const std::string& note : notes_on_sheet(gpu, kernel)) say(basis.notes, note);
     if (kernel.kind != KernelKind::gemm || !TensorCorePredictor::covers(kernel)) continue;
     const TensorEffect& effect = predictor.tensor_cores().products(kernel.precision).effect();
     if (effect.measured) basis.mode = mode_of(effect);

@@ -77,6 +77,9 @@ struct PredictionBasis {
 PredictionBasis prediction_basis(PredictorForm form, const GpuSpec& gpu,
                                  const PredictorWeights& weights);
 
+/// Of the data sheet, where a product is at odds with it: peaks above what the SMs do, no watts.
+std::vector<std::string> notes_on_sheet(const GpuSpec& gpu, const Kernel& kernel);
+
 /// Of `kernels`: where they hold products in another format, the mode is calibrated if such
 /// products were measured on the GPU, and `effect` names their source too. `notes` as
 /// KernelPredictor::notes, each line once. Throws InputError as `predict` does.

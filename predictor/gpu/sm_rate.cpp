@@ -81,4 +81,11 @@ std::optional<std::string> note_on_peak(const GpuSpec& gpu, Precision precision)
          " at the stated clock, so products run at that";
 }
 
+std::optional<std::string> note_on_watts(const GpuSpec& gpu) {
+  if (gpu.tdp.value() > 0) return std::nullopt;
+  return gpu.id +
+         " states no board power (tdp): products run as if power held none back, which long ones "
+         "of most cards cannot";
+}
+
 }  // namespace tessera

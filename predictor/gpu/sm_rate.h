@@ -30,4 +30,7 @@ double held_share(const GpuSpec& gpu, Precision precision);
 /// Says that the stated peak is beyond what the SMs do; empty where it is not.
 std::optional<std::string> note_on_peak(const GpuSpec& gpu, Precision precision);
 
+/// What is left out of products on a GPU whose board power is not stated.
+std::optional<std::string> note_on_watts(const GpuSpec& gpu);
+
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "configs/schema/scenario.pb.h"
+#include "hw/gpu_sheet.h"
 #include "hw/validation.h"
 #include "sim/config/fields/bind.h"
 #include "sim/config/fields/convert.h"
@@ -96,6 +97,7 @@ auto load_hardware(const std::string& id_or_file, const Catalog& catalog, Conver
   const auto [message, marks, mark] = load_reference<Message>(id_or_file, catalog, problems);
   const auto description = convert(message);
   add_hardware_problems(problems_of(description), "", marks, mark, problems);
+  add_hardware_problems(sheet_problems_of(description), "", marks, mark, problems);
   problems.throw_if_any();
   return description;
 }
@@ -139,6 +141,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
   add_rule_problems(check_rank_order(message), "", marks, mark, problems);
   add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);
+  add_hardware_problems(sheet_problems_of(scenario.cluster), "cluster", marks, mark, problems);
   add_rule_problems(check_fields(scenario), "", marks, mark, problems);
   if (problems.empty()) add_rule_problems(check_framework(scenario), "", marks, mark, problems);
   problems.throw_if_any();
@@ -250,6 +253,7 @@ ClusterSpec cluster_in(const std::string& yaml, const std::string& name, const C
   const auto [message, marks, mark] = bind_tree<schema::Cluster>(tree, problems);
   const ClusterSpec cluster = to_cluster(message);
   add_hardware_problems(problems_of(cluster), "", marks, mark, problems);
+  add_hardware_problems(sheet_problems_of(cluster), "", marks, mark, problems);
   problems.throw_if_any();
   return cluster;
 }

@@ -137,6 +137,10 @@ class Terminal(EndToEnd):
     def test_explain_knows_models_gpus_and_terms(self):
         self.assertIn("774.03 million parameters", self.answer("explain", "gpt2-large"))
         self.assertIn("H100-SXM5-80GB", self.answer("explain", "H100-SXM5-80GB"))
+        self.plant("mine.yaml", "extends: L40S\nid: L40S-300W\ntdp: 300 W\n")
+        self.assertRegex(self.answer("explain", "mine.yaml"), r"(?s)^GPU L40S-300W\n.*\n  tdp: 300 W\n")
+        self.plant("job.yaml", "name: job\nmodel: gpt2\n")
+        self.assert_fails(3, "job.yaml: describes no GPU", "explain", "job.yaml")
         self.assertIn("model FLOPs utilization", self.answer("explain", "mfu"))
         self.assertIn("other pipeline stages", " ".join(self.answer("explain", "bubble").split()))
         self.assertIn("training.micro_batch", self.answer("explain", "training.micro_batch"))

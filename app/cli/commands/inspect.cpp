@@ -87,9 +87,27 @@ std::string explained_field(const std::string& what, const Catalog& catalog) {
   return text.empty() ? throw unknown_word(what, catalog) : text;
 }
 
-/// Of a GPU, a model, a term, or a field of a scenario.
+/// Of a GPU that the user describes. Scenarios and models are said to be none, in one line.
+std::string facts_of_file(const std::string& file, const Catalog& catalog) {
+  try {
+    return gpu_facts(load_gpu(file, catalog));
+  } catch (const InputError& error) {
+    const auto lacks = [&](const std::string& field) {
+      return std::ranges::any_of(error.problems(), [&](const Problem& problem) {
+        return problem.what.starts_with(field + " is missing");
+      });
+    };
+    if (!lacks("id") || !lacks("vendor") || !lacks("fp32")) throw;
+    throw InputError({file, "describes no GPU",
+                      "tessera check says what is wrong with a scenario, tessera show scenario "
+                      "prints it"});
+  }
+}
+
+/// Of a GPU (an id or a file), a model, a term, or a field of a scenario.
 std::string explained(const std::string& what, const Catalog& catalog) {
   if (what.empty()) return explain(what);
+  if (what.ends_with(".yaml") || what.ends_with(".yml")) return facts_of_file(what, catalog);
   if (catalog.has(CatalogKind::gpus, what)) return gpu_facts(load_gpu(what, catalog));
   if (catalog.has(CatalogKind::models, what)) return model_facts(what, catalog);
   if (catalog.has(CatalogKind::clusters, what) || catalog.has(CatalogKind::nodes, what))
@@ -142,8 +160,8 @@ void add_explain_command(CLI::App& app) {
       app.add_subcommand("explain", "Document a field of a scenario, a GPU, a model, or a term");
   command
       ->add_option("PATH", *path,
-                   "parallelism.tensor, the id of a GPU or model, or a term such as MFU; nothing = "
-                   "the scenario itself")
+                   "parallelism.tensor, the id of a GPU or model, a GPU of yours (YAML), or a term "
+                   "such as MFU; nothing = the scenario itself")
       ->type_name(kExplainable);
   command->footer("Terms: " + known_terms());
   command->callback([path] {

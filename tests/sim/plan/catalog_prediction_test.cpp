@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "predictor/gpu/gpu_overlay.h"
 #include "predictor/gpu/gpu_support.h"
 #include "predictor/gpu/sm_rate.h"
 #include "predictor/tessera_predictor.h"
@@ -89,6 +90,15 @@ TEST(CatalogPredictions, PeaksOfTheCatalogAreThoseOfTheSms) {
   half.sm_count /= 2;
   EXPECT_THAT(note_on_peak(half, Precision::fp32).value_or("none"),
               ::testing::HasSubstr("the 40 SMs do"));
+}
+
+TEST(CatalogPredictions, CardsWithoutWattsSayThatPowerHoldsNothingBack) {
+  GpuSpec gpu = load_gpu("L4", Catalog(TESSERA_SOURCE_DIR "/configs"));
+  const Kernel product = products_in(Precision::bf16).front();
+  EXPECT_THAT(notes_on_sheet(gpu, product), ::testing::IsEmpty());
+  gpu.tdp = Watts(0);
+  EXPECT_THAT(notes_on_sheet(gpu, product),
+              ::testing::ElementsAre(::testing::HasSubstr("states no board power (tdp)")));
 }
 
 }  // namespace
