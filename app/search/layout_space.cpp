@@ -93,8 +93,8 @@ class Enumeration {
 
   void add_schedules(Layout layout) {
     using enum PipelineSchedule;
-    static const std::vector<PipelineSchedule> kAll = {gpipe, one_f_one_b, interleaved_1f1b,
-                                                       zb_h1, zb_h2,       dualpipe, zbv};
+    static const std::vector<PipelineSchedule> kAll = {
+        gpipe, one_f_one_b, interleaved_1f1b, zb_h1, zb_h2, dualpipe, zbv};
     static const std::vector<PipelineSchedule> kWithoutPipeline = {one_f_one_b};
     const auto schedules = layout.pipeline == 1 ? kWithoutPipeline : either(space_.schedules, kAll);
     for (const PipelineSchedule schedule : schedules) {
@@ -138,9 +138,9 @@ class Enumeration {
     static const std::vector<Recompute> kRecompute = {Recompute::none, Recompute::selective,
                                                       Recompute::full};
     const bool replicated = layout.data * layout.context > 1;
-    const std::vector<Sharding> shardings =
-        replicated ? either(space_.sharding, shardings_of_framework())
-                   : std::vector{Sharding::none};
+    const std::vector<Sharding> shardings = replicated
+                                                ? either(space_.sharding, shardings_of_framework())
+                                                : std::vector{Sharding::none};
     for (const bool sequence : layout.tensor > 1 ? either(space_.sequence_parallel, kBoth) : kOff) {
       for (const Recompute recompute : either(space_.recompute, kRecompute)) {
         for (const Sharding sharding : shardings) {
@@ -197,7 +197,7 @@ class Enumeration {
   int gpus_;
   Splits splits_;
   bool by_fully_sharded_;  ///< the framework shards by FSDP
-  bool has_split_;  ///< the scenario says how to split pipelines
+  bool has_split_;         ///< the scenario says how to split pipelines
   LayoutList list_;
 };
 

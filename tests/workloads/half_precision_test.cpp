@@ -187,7 +187,8 @@ TEST(Recomputation, OfWeightsThatAreCastMakesEveryGradient) {
     const ModelSpec small = narrow(model);
     const auto plain = made(small, SelectiveRecompute::core_attention, Recompute::none);
     EXPECT_GT(plain.first.size(), 5U);
-    EXPECT_EQ(made(small, SelectiveRecompute::core_attention, Recompute::full), plain) << model.name;
+    EXPECT_EQ(made(small, SelectiveRecompute::core_attention, Recompute::full), plain)
+        << model.name;
     EXPECT_EQ(made(small, SelectiveRecompute::core_attention, Recompute::selective), plain);
     EXPECT_EQ(made(small, SelectiveRecompute::operators, Recompute::selective), plain);
   }

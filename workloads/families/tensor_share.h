@@ -67,8 +67,8 @@ class TensorShare {
   std::int64_t positions() const { return by_sequence() ? seen_ / ranks_ : seen_; }
   std::int64_t seen() const { return seen_; }
 
-  /// Weight of a norm, which all ranks hold: by sequence each has a share of its gradient, of a norm
-  /// over heads that of its heads (torchtitan, qwen3's plan: SequenceParallel over heads). In
+  /// Weight of a norm, which all ranks hold: by sequence each has a share of its gradient, of a
+  /// norm over heads that of its heads (torchtitan, qwen3's plan: SequenceParallel over heads). In
   /// pipelines the shares are summed behind the last micro-batch (Block::partial_parameters).
   Tensor norm_weight(Tape& tape, const std::string& name, std::int64_t size) const;
   bool sums_norms_late() const { return by_sequence() && late_; }

@@ -288,7 +288,7 @@ class Tape {
   std::deque<Node> nodes_;  ///< a checkpoint adds some while a rule of one runs
   std::string scope_;       ///< ahead of the names of leaves
   std::map<std::string, Tensor>
-      leaves_by_name_;          ///< parameters, inputs, buffers, for recomputation
+      leaves_by_name_;                ///< parameters, inputs, buffers, for recomputation
   std::vector<Tensor> cached_casts_;  ///< of the checkpoint that runs for the first time
   std::vector<Tensor> leaves_;        ///< parameters, shared and block inputs
   std::vector<std::pair<Tensor, StorageScope>> seeds_;  ///< where backward starts

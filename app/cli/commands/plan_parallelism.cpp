@@ -93,8 +93,8 @@ std::vector<Value> values_of(const std::vector<std::string>& words,
   return values;
 }
 
-const std::vector<std::string> kSchedules = {"gpipe", "one_f_one_b", "interleaved_1f1b",
-                                             "zb_h1", "zb_h2",       "dualpipe", "zbv"};
+const std::vector<std::string> kSchedules = {
+    "gpipe", "one_f_one_b", "interleaved_1f1b", "zb_h1", "zb_h2", "dualpipe", "zbv"};
 const std::vector<std::string> kSharding = {"none", "optimizer", "gradients", "parameters"};
 /// "plan": a memory plan where `none` does not fit.
 const std::vector<std::string> kRecompute = {"none", "selective", "full", "plan"};

@@ -74,9 +74,10 @@ TEST_P(FrameworkSpace, HasEveryLegalLayout) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Frameworks, FrameworkSpace,
-                         testing::Values("", "model=llama-3.2-1b model.layers=4 "
-                                             "model.tied_embeddings=false "
-                                             "training.framework=torchtitan",
+                         testing::Values("",
+                                         "model=llama-3.2-1b model.layers=4 "
+                                         "model.tied_embeddings=false "
+                                         "training.framework=torchtitan",
                                          "training.framework=hf-eager"),
                          [](const auto& of) { return std::to_string(of.index); });
 

@@ -104,22 +104,6 @@ TEST(Torchtitan, MultipliesAQuarterOfEveryLayer) {
   EXPECT_EQ(4 * (layer.parameters - 2 * 512), whole.parameters - 2 * 512);
 }
 
-TEST(Torchtitan, NormsOfHeadsAreSummedOverTheTensorGroup) {
-  ModelSpec model = llama();
-  model.qk_norm = true;
-  EXPECT_EQ(refusal(model, titan(4)), "");
-  const Block layer = build_model_graph(model, titan(4)).blocks[1];
-  const Block plain = layer_of(titan(4));
-  // Two weights of 64 numbers, which all four ranks hold, each for a quarter of the heads.
-  EXPECT_EQ(layer.parameters, plain.parameters + 2 * 64);
-  std::vector<std::string> expected = collectives(plain.backward);
-  // Between what runs back through attention and the gradient of its input; 2 bytes a number.
-  expected.insert(expected.end() - 2, {"reduce attention.k_norm.weight.grad 128",
-                                       "reduce attention.q_norm.weight.grad 128"});
-  EXPECT_EQ(collectives(layer.backward), expected);
-  EXPECT_EQ(collectives(layer.forward), collectives(plain.forward));
-}
-
 TEST(Torchtitan, KeepsWhatItGatheredForBackward) {
   // Bytes per token of one rank of two, N = 512 numbers of 2 bytes, ranks hold half of the
   // sequence between layers; with fused norms: two norms' inputs 2 N / 2 and 4 bytes for both rows'
@@ -230,14 +214,22 @@ StepOptions staged() {
   return step;
 }
 
-TEST(Torchtitan, StagesSumNormsOfHeadsBehindTheLastMicroBatch) {
-  StepOptions step = staged();
-  step.layout.tensor = 2;
-  step.layout.sequence_parallel = true;
+TEST(Torchtitan, NormsOfHeadsAreSummedOverTheTensorGroup) {
   ModelSpec model = llama();
-  EXPECT_EQ(build_model_graph(model, step).blocks[1].partial_parameters, 2 * 512);
   model.qk_norm = true;
-  EXPECT_EQ(build_model_graph(model, step).blocks[1].partial_parameters, 2 * 512 + 2 * 64);
+  const Block layer = build_model_graph(model, titan(4)).blocks[1];
+  const Block plain = layer_of(titan(4));
+  EXPECT_EQ(layer.parameters, plain.parameters + 2 * 64);
+  std::vector<std::string> expected = collectives(plain.backward);
+  // Ahead of the gradient of attention's input; weights of 64 numbers of 2 bytes.
+  expected.insert(expected.end() - 2, {"reduce attention.k_norm.weight.grad 128",
+                                       "reduce attention.q_norm.weight.grad 128"});
+  EXPECT_EQ(collectives(layer.backward), expected);
+  EXPECT_EQ(collectives(layer.forward), collectives(plain.forward));
+  StepOptions stages = staged();  // behind the last micro-batch
+  stages.layout.tensor = 2;
+  stages.layout.sequence_parallel = true;
+  EXPECT_EQ(build_model_graph(model, stages).blocks[1].partial_parameters, 2 * 512 + 2 * 64);
 }
 
 TEST(Torchtitan, ShardsSixteenBytesOfAParameter) {
