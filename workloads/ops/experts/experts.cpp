@@ -163,6 +163,7 @@ void exchange_weights(Tape& tape, const std::string& name, const Tensor& weights
 /// Gradients of weights on their way back.
 void return_weights(Tape& tape, const std::string& name, const Tensor& weights,
                     const ExpertGroup& group) {
+  if (!group.exchanges()) return;
   const Tensor back = tape.make(name, weights.shape.dense(), weights.precision);
   if (group.parts > 1) {
     const Sizes all{weights.sizes()[0] * group.parts, weights.shape.last()};
