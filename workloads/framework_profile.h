@@ -92,6 +92,8 @@ struct FrameworkProfile {
   AttentionKernels attention = AttentionKernels::unfused;
   SelectiveRecompute selective = SelectiveRecompute::core_attention;
   Fp8Scaling fp8_scaling = Fp8Scaling::delayed;
+  bool fp8_transposes = true;  ///< products of matrices with one FP8 scale read both by rows alone,
+                               ///< so that casts write a second, turned copy (choose_casts())
   CudaGraphs cuda_graphs = CudaGraphs::off;
   ExpertDispatcher expert_dispatcher = ExpertDispatcher::all_to_all;
   bool overlap_experts = false;            ///< a micro-batch's exchanges of experts run beside the

@@ -10,10 +10,11 @@ namespace tessera {
 // Which layers have what, from a letter for each layer to the fields of a model that say it in the
 // fewest words.
 
-/// A letter of `layer_pattern` that Megatron-Core does not have: attention and Mamba-2 read the
-/// same norm, side by side, and their sum is the branch; no norm behind the scan (Falcon-H1).
+/// Letters of `layer_pattern` that Megatron-Core does not have. Attention and Mamba-2 read the same
+/// norm, side by side, and their sum is the branch, without a norm behind the scan (Falcon-H1); a
+/// convolution over three positions between two gates (LFM2).
 namespace layer_letter {
-inline constexpr char kSideBySide = 'H';
+inline constexpr char kSideBySide = 'H', kShortConvolution = 'C';
 }
 
 /// The shortest beginning of `letters` whose repetition is all of it: "wwf" of "wwfwwfww".

@@ -47,7 +47,16 @@ enum class VisionArchitecture : std::uint8_t {
   dit_xl_2
 };
 
-enum class Activation : std::uint8_t { gelu, gelu_new, relu, silu, swiglu, geglu, relu_squared };
+enum class Activation : std::uint8_t {
+  gelu,
+  gelu_new,
+  relu,
+  silu,
+  swiglu,
+  geglu,
+  relu_squared,
+  xielu,  ///< with two numbers that are trained
+};
 
 /// Norms of family llama.
 enum class NormKind : std::uint8_t {

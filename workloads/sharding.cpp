@@ -108,6 +108,17 @@ bool copies_to_buckets(const StepOptions& step) {
          step.data_parallel.sharding == Sharding::none && step.layout.replicas() > 1;
 }
 
+namespace {
+
+/// Elements that each replica updates, at least: tensors are dealt whole (deal_tensors).
+std::int64_t dealt_evenly(const StepOptions& step, std::int64_t parameters, std::int64_t experts) {
+  const auto of = [](std::int64_t count, int ranks) { return (count + ranks - 1) / ranks; };
+  return of(parameters - experts, step.layout.replicas()) +
+         of(experts, step.layout.expert_replicas());
+}
+
+}  // namespace
+
 CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
                                std::int64_t experts) {
   const std::int64_t shard = shard_of(step, parameters, experts);
@@ -119,7 +130,9 @@ CategoryBytes persistent_parts(const StepOptions& step, std::int64_t parameters,
       of(MemoryCategory::parameters, gathers_units(step) ? shard : parameters);
   parts[MemoryCategory::gradients] =
       of(MemoryCategory::gradients, scatters_gradients(step) ? shard : parameters);
-  parts[MemoryCategory::optimizer] = of(MemoryCategory::optimizer, shard);
+  parts[MemoryCategory::optimizer] = of(
+      MemoryCategory::optimizer,
+      step.optimizer == OptimizerKind::dist_muon ? dealt_evenly(step, parameters, experts) : shard);
   if (offloads_update(step)) parts[MemoryCategory::optimizer] = Bytes(0);
   if (offloads_parameters(step)) parts[MemoryCategory::parameters] = Bytes(0);
   if (offloads_update(step) && scatters_gradients(step))

@@ -35,11 +35,15 @@ enum class PipelineSchedule : std::uint8_t {
 enum class OptimizerKind : std::uint8_t {
   adam,
   none,
-  sgd,   ///< with momentum and weight decay
-  lamb,  ///< Adam scaled by the norms of every tensor and of its update (apex FusedLAMB)
-  lars,  ///< SGD with momentum scaled by the norms of every tensor and of its gradient
-  muon,  ///< momentum of the layers' matrices made orthogonal, Adam for the rest
+  sgd,        ///< with momentum and weight decay
+  lamb,       ///< Adam scaled by the norms of every tensor and of its update (apex FusedLAMB)
+  lars,       ///< SGD with momentum scaled by the norms of every tensor and of its gradient
+  muon,       ///< momentum of the layers' matrices made orthogonal, Adam for the rest
+  dist_muon,  ///< likewise; each replica updates whole tensors of its own and sends them to all
 };
+constexpr bool is_muon(OptimizerKind kind) {
+  return kind == OptimizerKind::muon || kind == OptimizerKind::dist_muon;
+}
 
 /// Whether an update needs norms of whole tensors, which ranks must not divide then.
 constexpr bool needs_tensor_norms(OptimizerKind kind) {

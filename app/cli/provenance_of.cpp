@@ -8,6 +8,7 @@
 #include "sim/collectives/measured_fabric.h"
 #include "sim/plan/plan.h"
 #include "sim/scenario/names.h"
+#include "workloads/layer_patterns.h"
 #include "workloads/vision/architectures.h"
 
 namespace tessera {
@@ -50,7 +51,7 @@ Note note_on_inference(const Scenario& scenario) {
 
 /// docs/decisions/0058-muon.md
 Note note_on_muon(const Scenario& scenario) {
-  if (scenario.step.optimizer != OptimizerKind::muon) return {};
+  if (!is_muon(scenario.step.optimizer)) return {};
   return "muon: no measured step was at hand to compare with; matrices that are joined in the "
          "model (queries, keys and values; gate and up) are made orthogonal as one";
 }
@@ -60,6 +61,10 @@ Note note_on_states(const Scenario& scenario) {
   const std::string& pattern = scenario.model.layer_pattern;
   const bool mamba = pattern.find_first_of("MH") != std::string::npos;
   const bool delta = pattern.find(layer_letter::kDelta) != std::string::npos;
+  const bool short_ones = pattern.find(layer_letter::kShortConvolution) != std::string::npos;
+  if (short_ones && !mamba && !delta)
+    return "short convolutions: the kernels of causal-conv1d were never measured; each counts as a "
+           "pass over what it reads and writes";
   if (!mamba && !delta) return {};
   return std::string(mamba ? "Mamba-2 layers" : "gated delta nets") +
          ": their Triton kernels were never measured; products count as batched ones";

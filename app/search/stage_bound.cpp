@@ -14,7 +14,7 @@ namespace {
 bool holds_up_passes(const ProgramOp& op) {
   return is_collective(op.kind) &&
          (op.group == GroupKind::tensor || op.group == GroupKind::context ||
-          op.group == GroupKind::expert);
+          op.group == GroupKind::expert || op.group == GroupKind::expert_tensor);
 }
 
 std::int32_t last_kernels_of_passes(const RankProgram& stage) {

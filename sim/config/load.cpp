@@ -18,6 +18,7 @@
 #include "sim/config/scenario_source.h"
 #include "sim/config/shipped_file.h"
 #include "sim/scenario/attention_choice.h"
+#include "sim/scenario/cast_choice.h"
 #include "sim/scenario/rules/check_scenario.h"
 #include "workloads/sharding.h"
 
@@ -138,6 +139,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   if (!message.has_name()) message.set_name(name);
   Scenario scenario = to_scenario(message);
   choose_attention(scenario.step, scenario.cluster.node.gpu);
+  choose_casts(scenario.step, scenario.cluster.node.gpu);
   add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
   add_rule_problems(check_rank_order(message), "", marks, mark, problems);
   add_hardware_problems(problems_of(scenario.cluster), "cluster", marks, mark, problems);

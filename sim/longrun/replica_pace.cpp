@@ -42,8 +42,7 @@ double size_of(const StepOptions& step, int left, BatchWithout batch) {
 int replicas_that_leave_together(const StepOptions& step, bool alive) {
   const ParallelLayout& layout = step.layout;
   const auto data_ranks = [&](int ranks, int others) { return ranks / std::gcd(ranks, others); };
-  int together =
-      data_ranks(layout.expert, layout.context * (layout.expert_tensor == 1 ? layout.tensor : 1));
+  int together = data_ranks(layout.expert * layout.expert_parts(), layout.context * layout.tensor);
   const bool in_groups = shard_ranks(step) < layout.replicas();
   if (in_groups || alive)
     together = std::lcm(together, data_ranks(shard_ranks(step), layout.context));

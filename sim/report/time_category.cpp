@@ -53,6 +53,7 @@ TimeCategory exposed_category(GroupKind group) {
     case GroupKind::context:
       return TimeCategory::exposed_context;
     case GroupKind::expert:
+    case GroupKind::expert_tensor:
       return TimeCategory::exposed_expert;
   }
   return TimeCategory::other_idle;

@@ -83,7 +83,7 @@ TEST(AdaptersOfModules, HaveTwoFactorsEach) {
   const Block block = layer(grouped(), adapted_modules({"q_proj", "v_proj"}));
   // 256 inputs; queries have 256 outputs, values 64.
   EXPECT_EQ(block.parameters, kRank * ((256 + 256) + (256 + 64)));
-  EXPECT_EQ(block.parameter_tensors, 4);
+  EXPECT_EQ(block.parameter_sizes.size(), 4u);
   const Block all = layer(grouped(), adapted_modules({"q_proj", "k_proj", "v_proj", "o_proj",
                                                       "gate_proj", "up_proj", "down_proj"}));
   const std::int64_t attention = (256 + 256) + 2 * (256 + 64) + (256 + 256);
@@ -150,7 +150,7 @@ TEST(AdaptersOfModules, AreRefusedByNameWhereTheyAreNotThose) {
 
 TEST(Dora, TrainsANumberPerOutputBesides) {
   EXPECT_EQ(layer(small(), adapted(true)).parameters, kRank * (kInputs + kOutputs) + kOutputs);
-  EXPECT_EQ(layer(small(), adapted(true)).parameter_tensors, 4 * 3);
+  EXPECT_EQ(layer(small(), adapted(true)).parameter_sizes.size(), 4u * 3);
 }
 
 TEST(Dora, MultipliesTheFactorsToTheWeightsSizeInForwardAlone) {

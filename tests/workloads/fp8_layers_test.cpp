@@ -124,6 +124,56 @@ TEST(Fp8, OfTransformerEngineOneCastWritesBothOrdersUnderEveryScaling) {
   EXPECT_EQ(named(Fp8Scaling::current, "_transposed"), std::pair(0L, 0L));
 }
 
+std::int64_t bytes_of(const std::vector<GraphOp>& ops, const std::string& end) {
+  std::int64_t bytes = 0;
+  for (const GraphOp& op : ops)
+    if (op.kind == GraphOpKind::kernel && op.name.ends_with(end))
+      bytes += op.kernel.bytes().value();
+  return bytes;
+}
+
+/// Where products read a matrix in either order a cast writes one copy: of 16 bits read, one byte
+/// written in place of two; and a weight has one copy for all micro-batches.
+TEST(Fp8, OneCopyIsBothOrdersWhereProductsTakeEither) {
+  const ModelSpec llama = narrow(test::llama2_7b());
+  StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::fp8);
+  step.framework.transformer_engine = true;
+  step.framework.fp8_scaling = Fp8Scaling::delayed;
+  const Block turned = build_model_graph(llama, step).blocks[kLayer];
+  step.framework.fp8_transposes = false;
+  const Block either = build_model_graph(llama, step).blocks[kLayer];
+  for (const auto ops : {&Block::forward, &Block::backward})
+    EXPECT_EQ(bytes_of(turned.*ops, ".fp8") * 3, bytes_of(either.*ops, ".fp8") * 4);
+  EXPECT_EQ(turned.buffers - either.buffers, Bytes(either.cast_parameters));
+  EXPECT_EQ(turned.saved, either.saved);  // the copy that products of columns read, either way
+}
+
+/// A byte for every 32 numbers, read and written, for both matrices of each of three products of
+/// four layers; of NVFP4 for every 16; none where a matrix has one scale.
+TEST(Fp8, ScalesOfBlocksAreRearrangedAheadOfEveryProduct) {
+  const ModelSpec llama = narrow(test::llama2_7b());
+  const auto layer = [&](Precision precision, Fp8Scaling scaling) {
+    StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, precision);
+    step.framework.transformer_engine = true;
+    step.framework.fp8_scaling = scaling;
+    return build_model_graph(llama, step).blocks[kLayer];
+  };
+  const Block blocks = layer(Precision::fp8, Fp8Scaling::mxfp8);
+  std::int64_t forward = 0, backward = 0, numbers = 0;
+  for (const GraphOp& op : blocks.forward) {
+    forward += op.name.ends_with(".scales");
+    if (op.kernel.kind == KernelKind::gemm && op.kernel.precision == Precision::fp8)
+      numbers += op.kernel.m * op.kernel.k + op.kernel.k * op.kernel.n;
+  }
+  for (const GraphOp& op : blocks.backward) backward += op.name.ends_with(".scales");
+  EXPECT_EQ(forward, 2 * 4);
+  EXPECT_EQ(backward, 2 * 2 * 4);
+  EXPECT_EQ(bytes_of(blocks.forward, ".scales"), 2 * numbers / 32);
+  const Block halves = layer(Precision::fp4, Fp8Scaling::current);
+  EXPECT_EQ(bytes_of(halves.forward, ".scales"), 2 * numbers / 16);
+  EXPECT_EQ(bytes_of(layer(Precision::fp8, Fp8Scaling::current).forward, ".scales"), 0);
+}
+
 TEST(Fp8, CompiledTheLargestValueJoinsItsProducerAndTheCastWaitsForIt) {
   StepOptions step = half_step(test::fsdp(), AttentionKernels::flash2, Precision::fp8);
   step.framework.fp8_scaling = Fp8Scaling::current;

@@ -137,6 +137,77 @@ TEST(Muon, ItsProductsAreNotTheModels) {
                    build_program(small_llama(), adam).hardware_flops.value());
 }
 
+/// Of two replicas. 21 tensors by size go to 0, 1, 1, 0, 0, 1, 1, 0 and so on: seven norms, three
+/// each of output [256, 256], down [256, 512], queries, keys and values [768, 256], gate and up
+/// [1024, 256], then embedding and head, as large as these. The first one gets 2, 2, 1 and 1 of the
+/// matrices, embedding, head and three norms; the second one 1, 1, 2 and 2 and four norms.
+StepOptions dealt() {
+  StepOptions step = muon(2);
+  step.optimizer = OptimizerKind::dist_muon;
+  return step;
+}
+
+TEST(DistMuon, RunsTheMatricesOfTheReplicaWithMostProducts) {
+  const Program program = build_program(small_llama(), dealt());
+  EXPECT_EQ(runs(program, 256, 256), 1);
+  EXPECT_EQ(runs(program, 256, 512), 1);
+  EXPECT_EQ(runs(program, 256, 768), 2);
+  EXPECT_EQ(runs(program, 256, 1024), 2);
+}
+
+TEST(DistMuon, CountsTheStatesOfTheReplicaThatKeepsMost) {
+  const RankProgram rank = build_program(small_llama(), dealt()).stages[0];
+  const std::int64_t matrices = 2 * 256 * 256 + 2 * 256 * 512 + 768 * 256 + 1024 * 256;
+  const std::int64_t others = 2 * kVocab * kHidden + 3 * kHidden;
+  // a master copy and a moment of all, a second moment of what is Adam's
+  EXPECT_EQ(rank.static_parts[MemoryCategory::optimizer].value(),
+            8 * (matrices + others) + 4 * others);
+  EXPECT_EQ(rank.static_parts[MemoryCategory::gradients].value(), 4 * rank.parameters);
+}
+
+TEST(DistMuon, SumsWholeGradientsAndGathersAllWeights) {
+  const Program program = build_program(small_llama(), dealt());
+  const std::int64_t all = kLayers * kMatrices + kOthers;
+  EXPECT_EQ(gathered(program, GroupKind::data), 2 * all);
+  EXPECT_EQ(gathered(program, GroupKind::shard), 0);
+  std::int64_t summed = 0;
+  for (const ProgramOp& op : program.stages[0].ops)
+    if (op.kind == OpKind::all_reduce && op.group == GroupKind::data && op.bytes > Bytes(4))
+      summed += op.bytes.value();
+  EXPECT_EQ(summed, 4 * all);
+}
+
+TEST(DistMuon, DealsExpertsToTheReplicasThatHoldThem) {
+  ModelSpec model = small_llama();
+  model.experts = 8;
+  model.experts_per_token = 2;
+  StepOptions step = muon(4);
+  step.optimizer = OptimizerKind::dist_muon;
+  step.layout.expert = 2;
+  const Program program = build_program(model, step);
+  // Four experts of each of three layers on each rank, which two replicas hold: six of twelve.
+  EXPECT_EQ(runs(program, 256, 512), 6);
+  EXPECT_EQ(runs(program, 256, 1024), 6);
+  EXPECT_EQ(gathered(program, GroupKind::expert_data), 2 * kLayers * 4 * 3 * kHidden * kFfn);
+}
+
+TEST(DistMuon, OfOneReplicaIsMuon) {
+  StepOptions alone = muon();
+  alone.optimizer = OptimizerKind::dist_muon;
+  const Program dealt_alone = build_program(small_llama(), alone);
+  const Program usual = build_program(small_llama(), muon());
+  EXPECT_EQ(dealt_alone.stages[0].static_memory, usual.stages[0].static_memory);
+  EXPECT_EQ(runs(dealt_alone, 256, 768), runs(usual, 256, 768));
+  EXPECT_EQ(gathered(dealt_alone, GroupKind::data), 0);
+}
+
+TEST(DistMuon, IsRefusedWhereStatesAreDividedOtherwise) {
+  EXPECT_THAT(test::refusal(small_llama(), dealt()), IsEmpty());
+  StepOptions divided = dealt();
+  divided.data_parallel.sharding = Sharding::optimizer;
+  EXPECT_THAT(test::refusal(small_llama(), divided), HasSubstr("dist_muon deals whole tensors"));
+}
+
 TEST(Muon, IsRefusedWhereGradientsAreDivided) {
   EXPECT_THAT(test::refusal(small_llama(), muon(2, Sharding::optimizer)), IsEmpty());
   EXPECT_THAT(test::refusal(small_llama(), muon(2, Sharding::gradients)),

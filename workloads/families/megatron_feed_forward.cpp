@@ -5,6 +5,7 @@
 #include "workloads/families/modules.h"
 #include "workloads/ops/experts/experts.h"
 #include "workloads/ops/experts/token_exchange.h"
+#include "workloads/ops/experts/weighted_bias.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"
@@ -23,6 +24,15 @@ bool MegatronModel::sends_tokens() const {
   return sends_tokens_once(profile_.expert_dispatcher) && step_.layout.expert > 1;
 }
 
+/// Whether a rank routes its own part of the sequence, and ranks that hold parts of the same
+/// experts gather what arrives at them; else every tensor-parallel rank routes all tokens: where
+/// they hold all of them, and, under dispatchers that send tokens once for each rank, behind a
+/// gather. Source: Megatron-Core transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher
+/// (recalled).
+bool MegatronModel::routes_own_tokens() const {
+  return parts_ == tensor_ && (!sends_tokens() || step_.layout.expert_parts() == 1);
+}
+
 /// Whether each expert's matrices are cast by kernels of their own: Transformer Engine casts all at
 /// once where scales come from earlier steps alone (pytorch/csrc/extensions/cast.cpp,
 /// split_quantize, fused_multi_cast_transpose).
@@ -39,13 +49,15 @@ bool MegatronModel::pads_experts(std::int64_t capacity) const {
   if (sends_tokens() && profile_.expert_dispatcher == ExpertDispatcher::hybridep) return false;
   const bool by_blocks =
       step_.precision == Precision::fp4 || profile_.fp8_scaling == Fp8Scaling::mxfp8;
-  return capacity == 0 || capacity * step_.layout.expert % (by_blocks ? 32 : 16) != 0;
+  const std::int64_t rows =
+      capacity * step_.layout.expert * (routes_own_tokens() ? step_.layout.expert_parts() : 1);
+  return rows == 0 || rows % (by_blocks ? 32 : 16) != 0;
 }
 
 /// Both products of the experts, and what lies between them.
 Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const Tensor& weights,
                                          const ExpertGroup& group) const {
-  const std::int64_t ffn = expert_ffn_of(model_) / (step_.layout.whole_experts() ? 1 : tensor_);
+  const std::int64_t ffn = expert_ffn_of(model_) / step_.layout.expert_parts();
   const bool gated = llama_ ? gated_ : model_.activation == Activation::swiglu;
   const ExpertLinear linear{.bias = model_.expert_bias,
                             .product_each = profile_.products_per_expert,
@@ -60,10 +72,15 @@ Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const T
                   : gelu(t, "mlp.experts.gelu", wide);
   };
   Tensor active = step_.recomputes("moe_act") ? tape.remade(activation) : activation(tape);
-  if (profile_.weights_in_activation || sends_tokens())  // which have no other way
-    active =
-        weighted_rows(tape, "mlp.experts", active, weights, group.ranks > 1 && !sends_tokens());
-  return expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads, linear);
+  const bool weighs = profile_.weights_in_activation || sends_tokens();  // which have no other way
+  if (weighs)
+    active = weighted_rows(tape, "mlp.experts", active, weights, sends_tokens() ? nullptr : &group);
+  ExpertLinear down = linear;
+  down.bias = linear.bias && !weighs;
+  const Tensor out =
+      expert_linear(tape, "mlp.experts.down", active, model_.hidden, group.loads, down);
+  if (!linear.bias || !weighs) return out;
+  return add_weighted_bias(tape, "mlp.experts.down", out, weights, group.loads);
 }
 
 /// The same between the copies that make an expert's rows a multiple of what products in FP8 want.
@@ -75,8 +92,25 @@ Tensor MegatronModel::experts_of_arrived(Tape& tape, const Tensor& rows, const T
   return moved_rows(tape, "mlp.experts.unpad", results);
 }
 
-/// Tensor-parallel ranks hold parts of each expert, and all send all tokens; or whole experts, and
-/// each sends its part of the sequence (Megatron-Core's --expert-tensor-parallel-size 1).
+bool MegatronModel::waits_for_counts() const {
+  return profile_.cuda_graphs != CudaGraphs::full_iteration;
+}
+
+Tensor MegatronModel::tokens_sent_once(Tape& tape, const Tensor& tokens,
+                                       const ChosenExperts& choice, const ExpertGroup& group,
+                                       std::int64_t capacity) const {
+  const std::int64_t count = tokens.sizes()[0];
+  const std::int64_t arriving =
+      arriving_tokens(group, count, model_.experts, model_.experts_per_token);
+  const Tensor arrived =
+      dispatch_tokens(tape, "mlp.dispatch", tokens, choice, group,
+                      {.arriving = arriving,
+                       .gathers_map = profile_.expert_dispatcher == ExpertDispatcher::hybridep,
+                       .host_waits = waits_for_counts()});
+  const Tensor narrow = experts_of_arrived(tape, arrived, choice.probabilities, group, capacity);
+  return return_tokens(tape, "mlp.return", narrow, count, arriving);
+}
+
 Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
   const Tensor tokens = reshape(tape, x, {x.sizes()[0] * b_, model_.hidden});
   const std::int64_t count = tokens.sizes()[0];
@@ -87,26 +121,17 @@ Tensor MegatronModel::routed_experts(Tape& tape, const Tensor& x) const {
       score_experts(tape, "mlp.router", tokens, model_.experts, model_.experts_per_token, scoring);
   const std::int64_t rows =
       capacity > 0 ? model_.experts * capacity : count * model_.experts_per_token;
-  const ExpertGroup group = busiest_expert_rank(rows, model_.experts, step_.layout.expert,
-                                                capacity > 0 ? 1 : step_.expert_imbalance);
-  const bool waits = profile_.cuda_graphs != CudaGraphs::full_iteration;
-  if (sends_tokens()) {
-    const std::int64_t arriving =
-        arriving_tokens(group, count, model_.experts, model_.experts_per_token);
-    const Tensor arrived =
-        dispatch_tokens(tape, "mlp.dispatch", tokens, choice, group,
-                        {.arriving = arriving,
-                         .gathers_map = profile_.expert_dispatcher == ExpertDispatcher::hybridep,
-                         .host_waits = waits});
-    const Tensor narrow = experts_of_arrived(tape, arrived, choice.probabilities, group, capacity);
-    return view(tape, return_tokens(tape, "mlp.return", narrow, count, arriving), x.sizes());
-  }
+  const ExpertGroup group = busiest_expert_rank(
+      rows, model_.experts, step_.layout.expert, capacity > 0 ? 1 : step_.expert_imbalance,
+      routes_own_tokens() ? step_.layout.expert_parts() : 1);
+  if (sends_tokens())
+    return view(tape, tokens_sent_once(tape, tokens, choice, group, capacity), x.sizes());
   const bool fused = profile_.expert_dispatcher != ExpertDispatcher::all_to_all;
   const Permutation permutation{.experts = model_.experts,
                                 .capacity = capacity,
                                 .tensor = parts_ > 1 ? 1 : tensor_,  // the gather's backward pass
                                                                      // sums otherwise
-                                .host_waits = waits,
+                                .host_waits = waits_for_counts(),
                                 .fused = fused,
                                 .ranks = group.ranks};
   const Tensor sorted = permute_to_experts(tape, "mlp.router", tokens, choice, permutation);
@@ -138,13 +163,13 @@ Tensor MegatronModel::experts(Tape& tape, const Tensor& part) const {
 }
 
 Tensor MegatronModel::all_experts(Tape& tape, const Tensor& part) const {
-  const bool whole = step_.layout.whole_experts();
-  const bool gathers = parts_ > 1 && !whole;
+  const bool own = routes_own_tokens();
+  const bool gathers = parts_ > 1 && !own;
   const Tensor x = gathers ? gather_sequence(tape, "mlp.router", part, parts_) : part;
   Tensor sum = routed_experts(tape, x);
   if (gathers) {
     sum = reduce_scatter_sequence(tape, "mlp.combine", sum, parts_);
-  } else if (!whole) {
+  } else if (!own) {
     tensor_all_reduce(tape, "mlp.combine.all_reduce", sum, tensor_);
   }
   if (model_.shared_ffn == 0) return sum;

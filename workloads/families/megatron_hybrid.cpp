@@ -7,6 +7,7 @@
 #include "workloads/ops/delta_net.h"
 #include "workloads/ops/mamba.h"
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/short_convolution.h"
 #include "workloads/ops/transformer.h"
 #include "workloads/ops/views.h"
 
@@ -65,6 +66,12 @@ Tensor MegatronModel::delta_net(Tape& tape, const Tensor& x) const {
   return row(tape, "delta.out", contiguous(tape, "delta.back", transpose(tape, rows, 0, 1)));
 }
 
+/// Tensor-parallel ranks hold some of the channels.
+Tensor MegatronModel::short_convolution(Tape& tape, const Tensor& x) const {
+  const Tensor wide = column(tape, "conv.in", x, 3 * model_.hidden / tensor_);
+  return row(tape, "conv.out", gated_short_convolution(tape, "conv", wide));
+}
+
 /// What a layer of one branch makes of its norm.
 Tensor MegatronModel::lettered_branch(Tape& tape, const Tensor& input, LayerKind kind) const {
   switch (kind.letter) {
@@ -72,6 +79,8 @@ Tensor MegatronModel::lettered_branch(Tape& tape, const Tensor& input, LayerKind
       return mamba(tape, input, true);
     case layer_letter::kDelta:
       return delta_net(tape, input);
+    case layer_letter::kShortConvolution:
+      return short_convolution(tape, input);
     case layer_letter::kAttention:
       return attention(tape, input, kind);
     case layer_letter::kSideBySide: {
@@ -85,11 +94,12 @@ Tensor MegatronModel::lettered_branch(Tape& tape, const Tensor& input, LayerKind
 
 Tensor MegatronModel::lettered_layer(Tape& tape, const Tensor& x, LayerKind kind) const {
   const bool attends = kind.letter == layer_letter::kAttention;
-  const char* name = kind.letter == layer_letter::kMamba        ? "ln_mamba"
-                     : kind.letter == layer_letter::kDelta      ? "ln_delta"
-                     : kind.letter == layer_letter::kSideBySide ? "ln_mixers"
-                     : attends                                  ? "ln_attention"
-                                                                : "ln_mlp";
+  const char* name = kind.letter == layer_letter::kMamba              ? "ln_mamba"
+                     : kind.letter == layer_letter::kDelta            ? "ln_delta"
+                     : kind.letter == layer_letter::kShortConvolution ? "ln_convolution"
+                     : kind.letter == layer_letter::kSideBySide       ? "ln_mixers"
+                     : attends                                        ? "ln_attention"
+                                                                      : "ln_mlp";
   const auto normalize = [=, this](Tape& t) { return norm(t, name, x); };
   const bool again = kind.experts && step_.recomputes("layernorm");
   const Tensor input = again ? tape.remade(normalize) : normalize(tape);

@@ -47,6 +47,8 @@ std::string name_of_block(const ModelSpec& model, const LayerKind& kind) {
       return name + "mamba_layer";
     case layer_letter::kDelta:
       return name + "delta_layer";
+    case layer_letter::kShortConvolution:
+      return name + "convolution_layer";
     case layer_letter::kSideBySide:
       return name + "side_by_side_layer";
     case layer_letter::kAttention:

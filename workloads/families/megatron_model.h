@@ -95,6 +95,7 @@ class MegatronModel {
   Tensor lettered_branch(Tape& tape, const Tensor& input, LayerKind kind) const;
   Tensor mamba(Tape& tape, const Tensor& x, bool normed) const;
   Tensor delta_net(Tape& tape, const Tensor& x) const;
+  Tensor short_convolution(Tape& tape, const Tensor& x) const;
   Tensor parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor attention(Tape& tape, const Tensor& x, LayerKind kind) const;
   Heads project(Tape& tape, const Tensor& x) const;
@@ -123,6 +124,10 @@ class MegatronModel {
   Tensor all_experts(Tape& tape, const Tensor& part) const;
   Tensor routed_experts(Tape& tape, const Tensor& x) const;
   bool sends_tokens() const;
+  bool routes_own_tokens() const;
+  bool waits_for_counts() const;
+  Tensor tokens_sent_once(Tape& tape, const Tensor& tokens, const ChosenExperts& choice,
+                          const ExpertGroup& group, std::int64_t capacity) const;
   bool casts_each_expert() const;
   bool pads_experts(std::int64_t capacity) const;
   Tensor experts_of_arrived(Tape& tape, const Tensor& rows, const Tensor& weights,

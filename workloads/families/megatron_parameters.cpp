@@ -20,12 +20,12 @@ std::int64_t MegatronModel::partial_parameters(LayerKind kind) const {
     return norm_parameters() + model_.delta_value_dim;
   if (kind.letter != '\0')
     return norm_parameters() + (kind.experts && model_.shared_gate ? h : 0) +
-           (kind.experts && step_.layout.whole_experts() ? model_.experts * h : 0);
+           (kind.experts && routes_own_tokens() ? model_.experts * h : 0);
   const std::int64_t norms = model_.block_order == BlockOrder::parallel     ? 1
                              : model_.norm_placement == NormPlacement::both ? 4
                                                                             : 2;
   std::int64_t count = norms * norm_parameters();
-  if (!llama_) return count + 2 * h + (step_.layout.whole_experts() ? model_.experts * h : 0);
+  if (!llama_) return count + 2 * h + (routes_own_tokens() ? model_.experts * h : 0);
   if (model_.output_bias) count += h;
   if (has_mlp_bias(kind)) count += h;
   if (latent()) {  // without the norms' biases: latent attention comes with RMS norms
@@ -34,7 +34,7 @@ std::int64_t MegatronModel::partial_parameters(LayerKind kind) const {
   if (!kind.experts) return count;
   if (model_.shared_gate) count += h;
   const std::int64_t router = model_.experts * (h + (model_.expert_bias ? 1 : 0));
-  return count + (step_.layout.whole_experts() ? router : 0);
+  return count + (routes_own_tokens() ? router : 0);
 }
 
 }  // namespace tessera

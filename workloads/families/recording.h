@@ -11,6 +11,15 @@
 
 namespace tessera {
 
+/// That share a scale which Transformer Engine rearranges for cuBLAS; 0: there is none.
+constexpr int numbers_per_scale(const StepOptions& step) {
+  if (!step.framework.transformer_engine) return 0;
+  if (step.precision == Precision::fp4) return 16;
+  const bool blocks =
+      step.precision == Precision::fp8 && step.framework.fp8_scaling == Fp8Scaling::mxfp8;
+  return blocks ? 32 : 0;
+}
+
 inline TapeOptions tape_options(const StepOptions& step) {
   TapeOptions options;
   options.differentiation =
@@ -19,6 +28,8 @@ inline TapeOptions tape_options(const StepOptions& step) {
   options.gemm_precision = step.precision;
   options.scales_by_largest = step.framework.fp8_scaling == Fp8Scaling::current;
   options.casts_both_orders = step.framework.transformer_engine || !options.scales_by_largest;
+  options.transposes = step.framework.fp8_transposes;
+  options.numbers_per_scale = numbers_per_scale(step);
   options.gathers_fp8 = gathers_fp8(step);
   options.keeps_cast_weights = step.framework.transformer_engine && !gathers_units(step);
   options.parameter_precision = block_parameter_format(step);

@@ -64,7 +64,7 @@ struct Block {
   std::int64_t expert_parameters = 0;  ///< of these, of experts that other replicas do not hold
   std::int64_t cast_parameters = 0;    ///< of these, weights of which both orders are kept in the
                                        ///< format of products
-  int parameter_tensors = 0;
+  std::vector<std::int64_t> parameter_sizes;  ///< of these, by tensor; experts of a layer are one
   std::int64_t frozen_parameters = 0;   ///< elements beside `parameters` that nothing trains, held
                                         ///< and gathered as those are; elsewhere in `buffers`
   std::int64_t partial_parameters = 0;  ///< of `parameters`: tensor-parallel ranks hold the same,

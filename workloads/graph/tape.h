@@ -27,6 +27,8 @@ struct TapeOptions {
   Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
   bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
   bool casts_both_orders = true;   ///< FP8: one cast writes a matrix by rows and by columns
+  bool transposes = true;          ///< FP8: products want the latter; else both are one copy
+  int numbers_per_scale = 0;       ///< of a block; their scales are rearranged ahead of a product
   bool gathers_fp8 = false;        ///< FP8: weights of products come as such
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
   bool frozen = false;               ///< nothing trains parameters but adapters: they are buffers,
@@ -163,6 +165,8 @@ class Tape {
   Precision gemm_precision() const { return options_.gemm_precision; }
   bool scales_by_largest() const { return options_.scales_by_largest; }
   bool casts_both_orders() const { return options_.casts_both_orders; }
+  bool transposes() const { return options_.transposes; }
+  int numbers_per_scale() const { return options_.numbers_per_scale; }
   bool keeps_cast_weights() const { return options_.keeps_cast_weights; }
   bool reorders_images() const { return options_.reorders_images; }
   bool gathers_fp8() const { return options_.gathers_fp8; }

@@ -57,7 +57,7 @@ Tensor Tape::parameter(const std::string& name, Sizes sizes) {
     value(tensor).accumulated = persistent(name + ".grad", tensor.sizes(),
                                            options_.gradient_precision, TensorRole::gradient);
     block_.parameters += tensor.elements();
-    ++block_.parameter_tensors;
+    block_.parameter_sizes.push_back(tensor.elements());
     return tensor;
   });
   return in_format_of_activations(name, held);

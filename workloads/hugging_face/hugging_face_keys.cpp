@@ -32,6 +32,7 @@ constexpr std::array kRules{
          "says that weights are quantized, which is training.base_weights' under adapters (QLoRA)"},
     Rule{"full_attn_mod", "1", "gives attention that is not simulated"},
     Rule{"interpolate_factor", "1", "gives positions that are not simulated"},
+    Rule{"compression_ratio", "1", "gives positions that are not simulated"},
     Rule{"compression_config", "", "says that weights are compressed, which is not simulated"},
     Rule{"kv_lora_rank", "", kLatent},
     Rule{"q_lora_rank", "", kLatent},

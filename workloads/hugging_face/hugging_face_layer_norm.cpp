@@ -1,5 +1,6 @@
 // Models with layer norms and rotary positions: transformers 4.57, models/NAME/modeling_NAME.py.
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "workloads/hugging_face/hugging_face_llama.h"
 
@@ -119,8 +120,12 @@ void read_cohere(ConfigReader& in, ModelSpec& model) {
 
 void read_cohere2(ConfigReader& in, ModelSpec& model) {
   read_cohere(in, model);
-  const char* pattern = in.name_in_use("sliding_window_pattern", "_sliding_window_pattern");
-  read_window(in, model, in.dimension_or("sliding_window", 4096), in.dimension_or(pattern, 4));
+  const char* key = in.name_in_use("sliding_window_pattern", "_sliding_window_pattern");
+  const std::int64_t switches = in.dimension_or("layer_switch", 4);  // the same, of Command A
+  const std::int64_t pattern = in.dimension_or(key, switches);
+  if (in.has("layer_switch") && pattern != switches)
+    in.fail("layer_switch", "differs from " + std::string(key), "give one of them");
+  read_window(in, model, in.dimension_or("sliding_window", 4096), pattern);
   leave_full_layers_unturned(model);
   for (const char* unused : {"order_of_interleaved_layers", "position_embedding_type", "rotary_pct",
                              "use_embedding_sharing", "use_gated_activation", "use_parallel_block",

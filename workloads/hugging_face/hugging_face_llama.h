@@ -48,6 +48,8 @@ void read_exaone4(ConfigReader& in, ModelSpec& model);
 void read_arcee(ConfigReader& in, ModelSpec& model);
 void read_nemotron(ConfigReader& in, ModelSpec& model);
 void read_ministral3(ConfigReader& in, ModelSpec& model);
+void read_apertus(ConfigReader& in, ModelSpec& model);
+void read_mimo(ConfigReader& in, ModelSpec& model);
 // hugging_face_layer_norm.cpp
 void read_stablelm(ConfigReader& in, ModelSpec& model);
 void read_falcon(ConfigReader& in, ModelSpec& model);
@@ -98,6 +100,9 @@ void read_granite_hybrid(ConfigReader& in, ModelSpec& model);
 void read_bamba(ConfigReader& in, ModelSpec& model);
 void read_falcon_h1(ConfigReader& in, ModelSpec& model);
 void read_qwen3_next(ConfigReader& in, ModelSpec& model);
+// hugging_face_convolution.cpp
+void read_lfm2(ConfigReader& in, ModelSpec& model);
+void read_lfm2_moe(ConfigReader& in, ModelSpec& model);
 // hugging_face_diffusion.cpp
 void read_dit(ConfigReader& in, ModelSpec& model);
 // hugging_face_encoder_decoder.cpp

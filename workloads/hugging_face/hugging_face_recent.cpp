@@ -98,6 +98,26 @@ void read_nemotron(ConfigReader& in, ModelSpec& model) {
   in.has("rope_percentage");
 }
 
+/// Two linear layers around xIELU, whose two numbers each layer trains; norms of heads.
+void read_apertus(ConfigReader& in, ModelSpec& model) {
+  read_without_activation(in, model);
+  if (in.text_or("hidden_act", "xielu") != "xielu")
+    in.fail("hidden_act", "is " + ConfigReader::shown(in.value("hidden_act")),
+            "this model_type is simulated with xielu");
+  model.activation = Activation::xielu;
+  model.qk_norm = in.flag_or("qk_norm", true);
+  if (in.flag_or("post_norm", false))
+    in.leave_out("post_norm", "is true: the simulated norms are ahead of the branches", "");
+}
+
+/// Qwen 2 with layers that predict further tokens.
+void read_mimo(ConfigReader& in, ModelSpec& model) {
+  read_qwen2(in, model);
+  read_further_layers(in, model);
+  if (in.flag_or("use_mrope", false))
+    in.leave_out("use_mrope", "is true: positions of images are not simulated", "");
+}
+
 /// Mistral of December 2025: queries are multiplied by what grows with the position.
 void read_ministral3(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);

@@ -1,5 +1,7 @@
 #include "workloads/hugging_face/llama_parameters.h"
 
+#include "workloads/layer_patterns.h"
+
 namespace tessera {
 namespace {
 
@@ -43,7 +45,9 @@ std::int64_t attention_of(const ModelSpec& m) {
 }
 
 std::int64_t dense_mlp(const ModelSpec& m) {
-  return matrices_of_mlp(m, m.ffn) + (m.mlp_bias ? branches(m) * m.ffn + m.hidden : 0);
+  constexpr std::int64_t kOfXielu = 2;
+  return matrices_of_mlp(m, m.ffn) + (m.mlp_bias ? branches(m) * m.ffn + m.hidden : 0) +
+         (m.activation == Activation::xielu ? kOfXielu : 0);
 }
 
 std::int64_t sparse_mlp(const ModelSpec& m) {
@@ -76,12 +80,19 @@ std::int64_t delta_net_of(const ModelSpec& m) {
          2 * m.delta_heads + m.delta_value_dim + values * m.hidden;
 }
 
+/// Projections to two gates and x, and back, and the convolution without biases.
+std::int64_t short_convolution_of(const ModelSpec& m) {
+  constexpr std::int64_t kTaps = 3;
+  return 4 * m.hidden * m.hidden + kTaps * m.hidden;
+}
+
 /// Of a layer that is one branch.
 std::int64_t lettered_layer(const ModelSpec& m, char letter) {
   const std::int64_t norm = norm_of(m, m.hidden);
   if (letter == layer_letter::kMamba) return norm + mamba_of(m) + m.mamba_heads * m.mamba_head_dim;
   if (letter == layer_letter::kSideBySide) return norm + mamba_of(m) + attention_of(m);
   if (letter == layer_letter::kDelta) return norm + delta_net_of(m);
+  if (letter == layer_letter::kShortConvolution) return norm + short_convolution_of(m);
   if (letter == layer_letter::kAttention) return norm + attention_of(m);
   return norm + (letter == layer_letter::kExperts ? sparse_mlp(m) : dense_mlp(m));
 }

@@ -1,5 +1,6 @@
 #include "workloads/ops/cast_operand.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "workloads/ops/pointwise.h"
@@ -60,8 +61,9 @@ std::vector<Tensor> parts_of(const Tensor& matrix, const CastParts& parts) {
 void cast_part(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast) {
   std::vector<Tensor> reads{matrix};
   if (finds_largest(tape)) reads.push_back(largest(tape, name, matrix));
-  tape.launch(name + suffix(tape), pointwise_kernel(cast.rows, 2), reads,
-              std::vector{cast.rows, cast.columns});
+  std::vector<Tensor> copies{cast.rows};
+  if (cast.columns.storage != cast.rows.storage) copies.push_back(cast.columns);
+  tape.launch(name + suffix(tape), pointwise_kernel(cast.rows, 2), reads, copies);
 }
 
 void cast_into(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast,
@@ -85,9 +87,15 @@ void cast_turned(Tape& tape, const std::string& name, const Tensor& matrix, cons
   }
 }
 
+/// One copy is read in both orders.
+bool is_one_copy(const Tape& tape) {
+  return !tape.transposes() && tape.casts_both_orders() && !is_fp4(tape);
+}
+
 Operand copies(Tape& tape, const std::string& name, const Tensor& matrix) {
-  return {copy_of(tape, name + suffix(tape), matrix),
-          copy_of(tape, name + suffix(tape) + "_transposed", matrix)};
+  const Tensor rows = copy_of(tape, name + suffix(tape), matrix);
+  if (is_one_copy(tape)) return {rows, rows};
+  return {rows, copy_of(tape, name + suffix(tape) + "_transposed", matrix)};
 }
 
 /// In buffers: the first micro-batch of a step makes them for all others.
@@ -96,13 +104,28 @@ Operand kept_weight(Tape& tape, const std::string& name, const Tensor& weight,
   const auto buffer = [&](const char* order) {
     return tape.buffer(name + suffix(tape) + order, weight.sizes(), tape.gemm_precision());
   };
-  const Operand cast{buffer(""), buffer("_transposed")};
+  const Tensor rows = buffer("");
+  const Operand cast{rows, is_one_copy(tape) ? rows : buffer("_transposed")};
   tape.keeps_copies_of(weight);
   cast_into(tape, name, weight, cast, parts);
   return cast;
 }
 
 }  // namespace
+
+void order_scales(Tape& tape, const std::string& name, const std::vector<Tensor>& operands) {
+  if (tape.numbers_per_scale() == 0) return;
+  for (const Tensor& operand : operands) {
+    const std::int64_t scales = operand.elements() / tape.numbers_per_scale();
+    const Sizes sizes{std::max<std::int64_t>(1, scales)};
+    const Tensor ordered = tape.make(name + ".scales", StridedShape(sizes), Precision::int8);
+    const int calls = tape.set_calls_per_launch(0);
+    tape.launch_partial(name + ".scales", pointwise_kernel(ordered, 0, KernelKind::copy),
+                        {{operand.storage, ordered.traffic()}},
+                        {{ordered.storage, ordered.traffic()}});
+    tape.set_calls_per_launch(calls);
+  }
+}
 
 Operand cast_both_orders(Tape& tape, const std::string& name, const Tensor& matrix,
                          const CastParts& parts) {

@@ -17,16 +17,25 @@ struct Operand {
   Tensor columns;
 };
 
+/// Ahead of a product: scales of blocks of the operands in the order in which cuBLAS reads them, a
+/// kernel for each matrix that reads and writes a byte for each block, launched from the product's
+/// call; nothing where a matrix has one scale. Weights' scales are rearranged for every product
+/// anew. Source: Transformer Engine pytorch/csrc/extensions/gemm.cpp, swizzle_scaling_factors;
+/// common/swizzle/swizzle.cu (recalled).
+void order_scales(Tape& tape, const std::string& name, const std::vector<Tensor>& operands);
+
 /// Rows of a matrix that are cast one after the other, each with a scale of its own; none: all at
 /// once.
 using CastParts = std::vector<std::int64_t>;
 
 /// Both orders of a gradient or an activation, in the format of the step's products. FP8: one
 /// kernel; where the matrix is scaled by its own largest value, a kernel finds that first, under
-/// Transformer Engine between a zero and the scale that follows from it. NVFP4: a kernel finds the
-/// largest values, one casts the rows, one turns the columns by a random Hadamard matrix and casts
-/// them. Sources: Transformer Engine pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer and
-/// NVFP4Quantizer; common/recipe/current_scaling.cu.
+/// Transformer Engine between a zero and the scale that follows from it. On Blackwell a product
+/// reads a matrix in either order, and one copy is both (nvte_is_non_tn_fp8_gemm_supported;
+/// recalled). NVFP4: a kernel finds the largest values, one casts the rows, one turns the columns
+/// by a random Hadamard matrix and casts them. Sources: Transformer Engine
+/// pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer and NVFP4Quantizer;
+/// common/recipe/current_scaling.cu.
 Operand cast_both_orders(Tape& tape, const std::string& name, const Tensor& matrix,
                          const CastParts& parts = {});
 

@@ -129,6 +129,10 @@ class Linear {
   }
   Tensor input_columns(Tape& tape, const Tensor& rows) const;
   Tensor multiply(Tape& tape, const Tensor& rows, const Tensor& matrix) const;
+  void order_scales_for(Tape& tape, const std::string& name, const Tensor& a,
+                        const Tensor& b) const {
+    if (cast_) order_scales(tape, name, {a, b});
+  }
   Tensor data_gradient(Tape& tape, const Tensor& gradient) const;
   void add_weight_gradient(Tape& tape, const Tensor& gradient, const Tensor& columns) const;
   void sum_over_ranks(Tape& tape, const Tensor& data_gradient) const {
@@ -148,6 +152,7 @@ Linear::Result Linear::forward(Tape& tape) const {
   const Tensor matrix = out_in() ? transposed(tape, matrix_.rows()) : matrix_.rows();
   if (scatters()) {
     const int ranks = layer_.scatter_output_over;
+    order_scales_for(tape, name_, input_.rows(), matrix);
     if (layer_.in_chunks)
       return {scattered_product(tape, name_, input_.rows(), matrix, ranks), input_.rows()};
     const Tensor partial = product(tape, name_, input_.rows(), matrix);
@@ -155,7 +160,10 @@ Linear::Result Linear::forward(Tape& tape) const {
     tape.wait();
     return {part, input_.rows()};
   }
-  if (!gathers()) return {multiply(tape, input_.rows(), matrix), input_.rows()};
+  if (!gathers()) {
+    order_scales_for(tape, name_, input_.rows(), matrix);
+    return {multiply(tape, input_.rows(), matrix), input_.rows()};
+  }
   const int ranks = layer_.gather_input_over;
   const Tensor rows = gathered_rows(tape, name_ + ".all_gather", input_.rows(), ranks);
   if (layer_.own_rows_first && !layer_.keeps_gathered) tape.lies_in_shared_buffer(rows);
@@ -164,6 +172,7 @@ Linear::Result Linear::forward(Tape& tape) const {
                                 portions_of(rows.sizes()[0], ranks, arrival())),
             rows};
   tape.wait();
+  order_scales_for(tape, name_, rows, matrix);
   return {multiply(tape, rows, matrix), rows};
 }
 
@@ -212,6 +221,7 @@ Tensor Linear::data_gradient(Tape& tape, const Tensor& gradient) const {
   const Tensor columns = matrix_.columns(tape);
   const Tensor matrix = out_in() ? columns : transposed(tape, columns);
   const Arrival arrival = gradient_arrival(tape);
+  order_scales_for(tape, name, gradient, matrix);
   const Tensor grad_x = arrival == Arrival::whole
                             ? product(tape, name, gradient, matrix)
                             : product_of_arriving(tape, name, gradient, matrix, std::nullopt,
@@ -233,6 +243,7 @@ void Linear::add_weight_gradient(Tape& tape, const Tensor& gradient, const Tenso
   const std::string name = name_ + ".wgrad";
   const Tensor a = transposed(tape, out_in() ? gradient : columns);
   const Tensor& b = out_in() ? columns : gradient;
+  order_scales_for(tape, name, a, b);
   const Tensor target = tape.accumulation_target(weight_);
   if (target.storage.valid()) {
     product_into(tape, name, a, b, target);

@@ -287,6 +287,23 @@ Tensor gelu_new(Tape& tape, const std::string& name, const Tensor& x) {
   return multiply(tape, name + ".gate", half, gate);
 }
 
+Tensor xielu(Tape& tape, const std::string& name, const Tensor& x) {
+  const Tensor above = tape.parameter(name + ".alpha_p", {1});
+  const Tensor below = tape.parameter(name + ".alpha_n", {1});
+  const Tensor out = map(tape, name, {x, above, below}, 8);
+  tape.differentiable({x, above, below}, out, [=](Tape& t, auto gradients) {
+    const Tensor grad = t.make(name + ".grad", x.shape.dense(), x.precision);
+    const Tensor of_above = t.make(name + ".alpha_p.grad", above.shape, above.precision);
+    const Tensor of_below = t.make(name + ".alpha_n.grad", below.shape, below.precision);
+    t.launch(name + ".backward", pointwise_kernel(grad, 16), {gradients[0], x, above, below},
+             {grad, of_above, of_below});
+    t.add_gradient(x, grad);
+    t.add_gradient(above, of_above);
+    t.add_gradient(below, of_below);
+  });
+  return out;
+}
+
 Tensor activate(Tape& tape, const std::string& name, Activation activation, const Tensor& x) {
   switch (activation) {
     case Activation::gelu:
@@ -301,6 +318,8 @@ Tensor activate(Tape& tape, const std::string& name, Activation activation, cons
       return silu(tape, name, x);
     case Activation::relu_squared:
       return unary(tape, name, x, 2, Saves::input);  // Megatron-Core's squared_relu, one kernel
+    case Activation::xielu:
+      return xielu(tape, name, x);
   }
   return x;
 }

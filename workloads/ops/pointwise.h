@@ -65,6 +65,10 @@ Tensor gelu(Tape& tape, const std::string& name, const Tensor& x);
 Tensor silu(Tape& tape, const std::string& name, const Tensor& x);
 /// Tanh-approximated gelu as Hugging Face composes it: 8 kernels, 18e; 11 kernels, 28e.
 Tensor gelu_new(Tape& tape, const std::string& name, const Tensor& x);
+/// alpha_p x^2 + beta x above 0, alpha_n (exp(x) - 1 - x) + beta x below, with two trained numbers:
+/// 2e; one kernel of 3e, which sums their gradients too. Sources: Huang and Schlag, "Deriving
+/// Activation Functions Using Integration", 2025; nickjbrowning/XIELU (recalled).
+Tensor xielu(Tape& tape, const std::string& name, const Tensor& x);
 /// The activation of a plain feed-forward block; a gated one is composed by its family.
 Tensor activate(Tape& tape, const std::string& name, Activation activation, const Tensor& x);
 /// torch.where(mask, x, constant): the constant's fill and 2e + mask; the same.

@@ -59,7 +59,7 @@ class UpdateStep {
     if (step_.optimizer == OptimizerKind::lamb) return lamb_update();
     if (step_.optimizer == OptimizerKind::lars) return lars_update();
     if (step_.optimizer == OptimizerKind::sgd) return momentum_update();
-    if (step_.optimizer == OptimizerKind::muon) return muon_update();
+    if (is_muon(step_.optimizer)) return muon_update();
     if (step_.formats.optimizer_states == Precision::int8) return eight_bit_update();
     return profile_.fused_optimizer ? fused_update() : foreach_update();
   }
@@ -223,7 +223,7 @@ OptimizerStep UpdateStep::run() && {
   unscale(result);
   clip(result);
   for (GraphOp& op : update()) result.update.push_back(std::move(op));
-  const bool muon = step_.optimizer == OptimizerKind::muon;
+  const bool muon = is_muon(step_.optimizer);
   if (muon) result.apply = muon_apply();
   std::vector<GraphOp>& last = muon ? result.apply : result.update;
   if (gradient_ != reduced) {
@@ -243,7 +243,7 @@ OptimizerStep optimizer_step(const StepOptions& step, const UpdatedParameters& u
 }
 
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters) {
-  const bool muon = step.optimizer == OptimizerKind::muon;
+  const bool muon = is_muon(step.optimizer);
   return optimizer_step(
       step, {.parameters = parameters, .summed = parameters, .matrices = muon ? parameters : 0});
 }
@@ -259,8 +259,7 @@ CategoryBytes state_bytes(const StepOptions& step, std::int64_t parameters) {
             parameters);
   if (step.mode != StepMode::training || step.optimizer == OptimizerKind::none) return bytes;
   const bool momentum_alone = step.optimizer == OptimizerKind::sgd ||
-                              step.optimizer == OptimizerKind::lars ||
-                              step.optimizer == OptimizerKind::muon;
+                              step.optimizer == OptimizerKind::lars || is_muon(step.optimizer);
   const std::int64_t moments = momentum_alone ? 1 : 2;
   const std::int64_t states =
       (formats.master_weights ? kFp32 : 0) + moments * element_bytes(formats.optimizer_states);

@@ -18,6 +18,8 @@ StreamKind stream_of(GroupKind group, OpKind kind) {
       return StreamKind::tensor_comm;
     case GroupKind::context:
       return StreamKind::context_comm;
+    case GroupKind::expert_tensor:
+      return StreamKind::expert_comm;
     case GroupKind::expert:
       return kind == OpKind::all_to_all ? StreamKind::expert_comm : StreamKind::tensor_comm;
     default:

@@ -10,6 +10,7 @@
 #include "workloads/parallel/pipeline_plan.h"
 #include "workloads/parallel/stage_program.h"
 #include "workloads/parallel/unit_gathers.h"
+#include "workloads/parallel/update/dealt_tensors.h"
 #include "workloads/parallel/update/host_offload.h"
 #include "workloads/parallel/update/muon_update.h"
 #include "workloads/parallel/update/update_gathers.h"
@@ -70,7 +71,9 @@ class StageBuilder {
   void join_copies(std::int64_t parameters);
   void reduce_scalar();
   std::int64_t master_weights() const;
-  void count_matrices(const Block& block);
+  void count_matrices(int position);
+  void deal();
+  void update_by_muon(const OptimizerStep& optimizer);
   UpdatedParameters updated_parameters() const;
   void update(const OptimizerStep& optimizer);
   void update_on_host();
@@ -94,8 +97,10 @@ class StageBuilder {
   std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
   Bytes held_outputs_;                            ///< logits that wait for the last backward
   std::int64_t cast_parameters_ = 0;              ///< Block::cast_parameters, likewise
-  int tensors_ = 0;                               ///< Block::parameter_tensors, likewise
+  int tensors_ = 0;                               ///< of Block::parameter_sizes, likewise
   std::vector<ParameterMatrices> matrices_;       ///< of layers, where Muon runs
+  std::vector<std::int64_t> other_tensors_;       ///< sizes of all others, where it does
+  std::vector<DealtTensors> dealt_;               ///< where replicas update whole tensors each
   OpQueue queue_;
   UnitGathers units_;
   GradientReduction gradients_;

@@ -16,6 +16,11 @@ namespace {
 /// A gradient norm.
 constexpr Bytes kScalar(4);
 
+void take_one(std::vector<std::int64_t>& from, std::int64_t value) {
+  const auto found = std::ranges::find(from, value);
+  if (found != from.end()) from.erase(found);
+}
+
 }  // namespace
 
 void StageBuilder::count_memory() {
@@ -23,9 +28,8 @@ void StageBuilder::count_memory() {
   for (const StageBlocks& chunk : blocks_) {
     for (int position = chunk.begin; position < chunk.end; ++position) {
       program_.parameters += graph_.at(position).parameters;
-      tensors_ += graph_.at(position).parameter_tensors;
-      if (graph_.layer_numbers[static_cast<std::size_t>(position)] != kNoLayer)
-        count_matrices(graph_.at(position));
+      tensors_ += static_cast<int>(graph_.at(position).parameter_sizes.size());
+      count_matrices(position);
       partial_parameters_ += graph_.at(position).partial_parameters;
       expert_parameters_ += graph_.at(position).expert_parameters;
       buffers += graph_.at(position).buffers + frozen_bytes(step_, graph_.at(position));
@@ -34,6 +38,7 @@ void StageBuilder::count_memory() {
   }
   program_.static_parts = persistent_parts(step_, program_.parameters, spread_experts());
   program_.static_parts[MemoryCategory::buffers] += buffers;
+  deal();
   if (step_.optimizer == OptimizerKind::muon)
     program_.static_parts[MemoryCategory::optimizer] += second_moments(step_, updated_parameters());
   if (step_.formats.fp8_parameters)  // the copies are all there is
@@ -55,14 +60,43 @@ std::int64_t StageBuilder::master_weights() const {
 }
 
 /// Matrices of embedding, head and further predictions are Adam's.
-void StageBuilder::count_matrices(const Block& block) {
-  if (step_.optimizer != OptimizerKind::muon) return;
-  add_matrices(block, matrices_);
-  if (step_.layout.experts_apart()) return;
-  for (ParameterMatrices& matrices : matrices_) matrices.experts = false;
+void StageBuilder::count_matrices(int position) {
+  if (!is_muon(step_.optimizer)) return;
+  const Block& block = graph_.at(position);
+  const bool is_layer = graph_.layer_numbers[static_cast<std::size_t>(position)] != kNoLayer;
+  const std::vector<ParameterMatrices> own =
+      is_layer ? matrices_of(block) : std::vector<ParameterMatrices>{};
+  std::vector<std::int64_t> others = block.parameter_sizes;
+  for (ParameterMatrices matrices : own) {
+    for (std::int64_t tensors = matrices.tensors; tensors > 0; --tensors)
+      take_one(others, matrices.elements() / matrices.tensors);
+    matrices.experts = matrices.experts && step_.layout.experts_apart();
+    add_matrices(matrices, matrices_);
+  }
+  other_tensors_.insert(other_tensors_.end(), others.begin(), others.end());
+}
+
+/// Who updates what, where replicas divide the tensors among themselves.
+void StageBuilder::deal() {
+  if (step_.optimizer != OptimizerKind::dist_muon || step_.mode != StepMode::training) return;
+  program_.static_parts[MemoryCategory::optimizer] = Bytes(0);
+  for (DealtTensors& dealt : deal_tensors(step_, matrices_, other_tensors_)) {
+    program_.static_parts[MemoryCategory::optimizer] += dealt.states;
+    dealt_.push_back(std::move(dealt));
+  }
 }
 
 UpdatedParameters StageBuilder::updated_parameters() const {
+  if (!dealt_.empty()) {
+    UpdatedParameters updated;
+    for (const DealtTensors& dealt : dealt_) {
+      updated.parameters += dealt.own();
+      updated.matrices += dealt.matrix_elements();
+      updated.tensors += static_cast<int>(dealt.tensors);
+    }
+    updated.summed = updated.parameters;
+    return updated;
+  }
   const std::int64_t own = shard_of(step_, program_.parameters, spread_experts());
   const bool whole = step_.data_parallel.whole_sums;
   return {.parameters = own,
@@ -112,6 +146,7 @@ void StageBuilder::reduce_scalar() {
   std::vector<GroupKind> groups;
   const bool divided = shard_ranks(step_) > 1 && !step_.data_parallel.whole_sums;
   if (divided) groups.push_back(GroupKind::shard);
+  if (!dealt_.empty() && step_.layout.replicas() > 1) groups.push_back(GroupKind::data);
   if (step_.layout.tensor > 1) groups.push_back(GroupKind::tensor);
   if (stages_ > 1) groups.push_back(GroupKind::pipeline);
   const bool host_reads =
@@ -128,9 +163,15 @@ void StageBuilder::update(const OptimizerStep& optimizer) {
   run_ops(optimizer.norm, "clip.norm");
   if (!optimizer.norm.empty()) reduce_scalar();
   run_ops(optimizer.update, "optimizer");
-  if (step_.optimizer != OptimizerKind::muon) return;
-  MuonUpdate(library_, step_, queue_).run(matrices_);
+  if (is_muon(step_.optimizer)) update_by_muon(optimizer);
+}
+
+void StageBuilder::update_by_muon(const OptimizerStep& optimizer) {
+  MuonUpdate muon(library_, step_, queue_);
+  if (dealt_.empty()) muon.run(matrices_);
+  for (const DealtTensors& dealt : dealt_) muon.run(dealt.matrices);
   run_ops(optimizer.apply, "optimizer.apply");
+  for (const DealtTensors& dealt : dealt_) gather_dealt(library_, step_, queue_, dealt);
 }
 
 /// Norms are taken of gradients as they leave; kernels of a number each are not counted.

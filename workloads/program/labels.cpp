@@ -68,6 +68,8 @@ std::string_view label_of(GroupKind group) {
       return "expert";
     case GroupKind::expert_data:
       return "expert_data";
+    case GroupKind::expert_tensor:
+      return "expert_tensor";
     case GroupKind::listed:
       return "listed";
   }

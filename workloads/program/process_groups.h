@@ -35,9 +35,10 @@ enum class Replicas : std::uint8_t {
   across_experts,  ///< the same place of every such block
 };
 
-/// Groups that share or copy experts, which may lie on ranks of one tensor group too.
-constexpr bool is_of_experts(Replicas varying) {
-  return varying == Replicas::within_experts || varying == Replicas::across_experts;
+/// Groups that share, copy or cut experts, whose ranks are numbered by places of their own.
+constexpr bool is_of_experts(GroupKind kind) {
+  return kind == GroupKind::expert || kind == GroupKind::expert_data ||
+         kind == GroupKind::expert_tensor;
 }
 
 /// Which coordinates vary within a group; ranks that agree in all others form one.
@@ -61,6 +62,7 @@ inline constexpr std::array<GroupDefinition, kGroupKindCount> kGroupDefinitions 
     {.kind = GroupKind::context, .replicas = Replicas::within_context},
     {.kind = GroupKind::expert, .replicas = Replicas::within_experts},
     {.kind = GroupKind::expert_data, .replicas = Replicas::across_experts},
+    {.kind = GroupKind::expert_tensor, .replicas = Replicas::one},
     // The program says who; ranks of other stages may be among them.
     {.kind = GroupKind::listed, .tensor = true, .replicas = Replicas::all, .pipeline = true},
 }};
@@ -100,18 +102,25 @@ constexpr int replica_key(int replica, Replicas varying, const ParallelLayout& l
   return replica;
 }
 
+/// Of a group of experts. The ranks of a stage, tensor-parallel neighbours first, are blocks of
+/// `expert_parts()` that each hold one place's experts. Source: Megatron-Core parallel_state.py,
+/// expert_decoder_rank_generator.
+constexpr GroupCoordinates expert_group_key(GroupCoordinates rank, GroupKind kind,
+                                            const ParallelLayout& layout) {
+  const int parts = layout.expert_parts();
+  const int number = rank.tensor + layout.tensor * rank.replica;
+  int key = number / parts;
+  if (kind != GroupKind::expert_tensor)
+    key = number % parts + parts * replica_key(key, group_definition(kind).replicas, layout);
+  return {.tensor = key % layout.tensor, .replica = key / layout.tensor, .pipeline = rank.pipeline};
+}
+
 /// Equal for the ranks of one group.
 constexpr GroupCoordinates group_key(int rank, GroupKind kind, const ParallelLayout& layout) {
   const GroupDefinition& varies = group_definition(kind);
   GroupCoordinates key = group_coordinates(rank, layout);
+  if (is_of_experts(kind)) return expert_group_key(key, kind, layout);
   if (varies.tensor) key.tensor = 0;
-  if (is_of_experts(varies.replicas) && layout.whole_experts()) {
-    // Whole experts are spread over all ranks of the stage, tensor-parallel neighbours first.
-    const int place = key.tensor + layout.tensor * key.replica;
-    const int kept = replica_key(place, varies.replicas, layout);
-    return {
-        .tensor = kept % layout.tensor, .replica = kept / layout.tensor, .pipeline = key.pipeline};
-  }
   key.replica = replica_key(key.replica, varies.replicas, layout);
   if (varies.pipeline) key.pipeline = 0;
   return key;

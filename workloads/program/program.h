@@ -42,14 +42,15 @@ enum class GroupKind : std::uint8_t {
   pipeline,
   embedding,
   world,
-  shard,        ///< replicas that together hold one copy of what is sharded
-  replica,      ///< replicas that hold the same shard
-  context,      ///< ranks that share each sequence
-  expert,       ///< replicas that together hold all experts
-  expert_data,  ///< replicas that hold the same experts
-  listed,       ///< ranks that the program lists: Program::listed_groups
+  shard,          ///< replicas that together hold one copy of what is sharded
+  replica,        ///< replicas that hold the same shard
+  context,        ///< ranks that share each sequence
+  expert,         ///< replicas that together hold all experts
+  expert_data,    ///< replicas that hold the same experts
+  expert_tensor,  ///< ranks that each hold a part of the same experts
+  listed,         ///< ranks that the program lists: Program::listed_groups
 };
-constexpr int kGroupKindCount = 11;
+constexpr int kGroupKindCount = 12;
 
 /// Collectives run over the rank's group of kind `group`, on a communication stream.
 enum class OpKind : std::uint8_t {
@@ -187,7 +188,7 @@ struct ParallelLayout {
   int virtual_stages = 1;          ///< model chunks per pipeline stage of the interleaved schedule
   int context = 1;                 ///< ranks that share each sequence
   int expert = 1;                  ///< ranks that share the experts; divides `expert_places()`
-  int expert_tensor = 0;           ///< tensor-parallel ranks that share each expert: 1 or all (0)
+  int expert_tensor = 0;           ///< ranks that each hold a part of an expert; 0: `tensor`
   bool sequence_parallel = false;  ///< tensor-parallel ranks share what lies between their split
                                    ///< layers by sequence (Korthikanti et al., 2022)
   RankOrder order = kDefaultRankOrder;
@@ -198,16 +199,20 @@ struct ParallelLayout {
   /// Ranks that hold the same dense parameters: they sum their gradients.
   int replicas() const { return data * context; }
 
-  /// Every tensor-parallel rank holds whole experts and sends its own part of the sequence to them.
-  constexpr bool whole_experts() const { return expert_tensor == 1 && tensor > 1; }
+  /// Parts that an expert is held in.
+  constexpr int expert_parts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
+  /// Experts are cut into another number of parts than dense layers.
+  constexpr bool cuts_experts_apart() const { return expert_parts() != tensor; }
   /// Ranks of a stage over which whole experts, or equal parts of them, can be spread.
-  constexpr int expert_places() const { return (expert_tensor == 1 ? tensor : 1) * data * context; }
+  constexpr int expert_places() const { return tensor * data * context / expert_parts(); }
   /// Ranks that hold the same experts: they sum their gradients.
   int expert_replicas() const { return expert_places() / expert; }
   /// Those are others than the ranks that hold the same dense parameters.
-  bool experts_apart() const { return expert > 1 || whole_experts(); }
+  bool experts_apart() const { return expert > 1 || cuts_experts_apart(); }
   /// Some gradients have to be summed.
-  bool has_replicas() const { return replicas() > 1 || (whole_experts() && expert_replicas() > 1); }
+  bool has_replicas() const {
+    return replicas() > 1 || (cuts_experts_apart() && expert_replicas() > 1);
+  }
 };
 
 /// Position of a rank in the layout.

@@ -18,7 +18,8 @@ bool makes_kept_copy(const StageOp& op) {
 
 StreamKind stream_of(GroupKind group) {
   if (group == GroupKind::context) return StreamKind::context_comm;
-  return group == GroupKind::expert ? StreamKind::expert_comm : StreamKind::tensor_comm;
+  const bool of_experts = group == GroupKind::expert || group == GroupKind::expert_tensor;
+  return of_experts ? StreamKind::expert_comm : StreamKind::tensor_comm;
 }
 
 class PassWriter {

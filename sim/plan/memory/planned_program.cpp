@@ -78,7 +78,7 @@ class ProgramRewriter {
       return segments_[static_cast<std::size_t>(op.segment.index())].block >= 0;
     return is_collective(op.kind) &&
            (op.group == GroupKind::tensor || op.group == GroupKind::context ||
-            op.group == GroupKind::expert);
+            op.group == GroupKind::expert || op.group == GroupKind::expert_tensor);
   }
 
   OldPass take_apart(const PassSpan& span) const {

@@ -41,7 +41,8 @@ std::string other_dimensions(const ParallelLayout& layout) {
   };
   add("context", layout.context);
   add("expert", layout.expert);
-  if (layout.whole_experts()) text += ", expert tensor 1";
+  if (layout.cuts_experts_apart())
+    text += ", expert tensor " + std::to_string(layout.expert_parts());
   add("virtual stages", layout.virtual_stages);
   return text;
 }

@@ -130,9 +130,10 @@ void FrameworkRules::check_adapters() {
 /// Under Megatron.
 void FrameworkRules::check_features() {
   const int tensor = step_.layout.tensor;
-  if (model_.experts > 0 && !step_.layout.whole_experts())
-    require_divisor("parallelism.tensor", tensor, "the experts' feed-forward size",
-                    expert_ffn_of(model_));
+  if (model_.experts > 0)
+    require_divisor(
+        step_.layout.expert_tensor > 0 ? "parallelism.expert_tensor" : "parallelism.tensor",
+        step_.layout.expert_parts(), "the experts' feed-forward size", expert_ffn_of(model_));
   require_divisor("parallelism.tensor", tensor, "the shared experts' feed-forward size",
                   model_.shared_ffn);
   if (model_.qk_norm_wide && tensor > 1)

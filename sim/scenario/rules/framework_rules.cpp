@@ -160,7 +160,8 @@ void FrameworkRules::check_activation() {
       model_.activation == Activation::gelu || model_.activation == Activation::gelu_new;
   const bool gated =
       model_.activation == Activation::silu || model_.activation == Activation::swiglu;
-  const bool squares = model_.activation == Activation::relu_squared;
+  const bool squares =
+      model_.activation == Activation::relu_squared || model_.activation == Activation::xielu;
   if (llama ? gated || gelu || squares || model_.activation == Activation::geglu
             : gelu || model_.activation == Activation::swiglu)
     return;
@@ -292,6 +293,10 @@ void check_muon(const Scenario& scenario, std::vector<Problem>& problems) {
   refuse(step.data_parallel.sharding > Sharding::optimizer,
          "muon is simulated where replicas hold whole gradients",
          "use data_parallel.sharding: none or optimizer, or optimizer: adam");
+  refuse(step.optimizer == OptimizerKind::dist_muon &&
+             step.data_parallel.sharding == Sharding::optimizer,
+         "dist_muon deals whole tensors to replicas, and nothing else is divided",
+         "use data_parallel.sharding: none, or optimizer: muon");
   refuse(step.data_parallel.shard_group > 0, "muon is not simulated with groups of replicas",
          "leave data_parallel.shard_group out, or use optimizer: adam");
   refuse(step.framework.per_tensor_updates || step.framework.deepspeed_zero,
@@ -312,7 +317,7 @@ void check_muon(const Scenario& scenario, std::vector<Problem>& problems) {
 /// LAMB and LARS scale each tensor by its own norms, which no rank knows where ranks divide it.
 void check_optimizer(const Scenario& scenario, std::vector<Problem>& problems) {
   const StepOptions& step = scenario.step;
-  if (step.optimizer == OptimizerKind::muon) check_muon(scenario, problems);
+  if (is_muon(step.optimizer)) check_muon(scenario, problems);
   if (!needs_tensor_norms(step.optimizer)) return;
   const bool divided = step.data_parallel.sharding != Sharding::none && step.layout.has_replicas();
   if (!divided && step.layout.tensor <= 1) return;

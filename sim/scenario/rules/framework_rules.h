@@ -42,6 +42,7 @@ class FrameworkRules {
   // recipe_rules.cpp
   void check_pattern();
   void check_delta_nets();
+  void check_short_convolutions();
   void check_plain_branches();
   void check_recipe();
   void check_offload();

@@ -20,7 +20,10 @@ std::vector<Count> lettered_sizes(const ModelSpec& m) {
 /// Fields of family llama alone; 0: as all others are.
 std::vector<Count> llama_fields(const ModelSpec& m) {
   const bool of_t5 = m.family == ModelFamily::switch_transformer && m.experts == 0;
-  return {{"model.activation", m.activation == Activation::geglu && !of_t5 ? 1 : 0},
+  const bool of_llama = (m.activation == Activation::geglu && !of_t5) ||
+                        m.activation == Activation::relu_squared ||
+                        m.activation == Activation::xielu;
+  return {{"model.activation", of_llama ? 1 : 0},
           {"model.window", m.window},
           {"model.full_every", m.full_every},
           {"model.full_first", m.full_first},
@@ -193,6 +196,8 @@ class LlamaCheck {
              expert_layers_of(m_) < m_.layers,
          "mlp_bias", "is of dense feed-forwards, and all layers have experts",
          "give model.expert_bias, or leave it out");
+    need(m_.activation != Activation::xielu || (m_.experts == 0 && !m_.mlp_bias), "activation",
+         "xielu is of dense feed-forwards without biases", "leave out experts and mlp_bias");
     need(m_.shared_ffn > 0 || !m_.shared_gate, "shared_gate",
          "weighs shared experts, of which there are none",
          "give model.shared_ffn, or leave it out");

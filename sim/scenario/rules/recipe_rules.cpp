@@ -12,8 +12,8 @@ namespace tessera {
 void FrameworkRules::check_pattern() {
   const std::string& pattern = model_.layer_pattern;
   if (pattern.empty()) return;
-  if (pattern.find_first_not_of("MG*-EH") != std::string::npos)
-    fail("model.layer_pattern", pattern + " has other letters than M, G, H, *, - and E",
+  if (pattern.find_first_not_of("MGC*-EH") != std::string::npos)
+    fail("model.layer_pattern", pattern + " has other letters than M, G, H, C, *, - and E",
          "write a letter per layer");
   if (std::ssize(pattern) != model_.layers)
     fail("model.layer_pattern",
@@ -36,6 +36,7 @@ void FrameworkRules::check_pattern() {
          "leave them out");
   check_plain_branches();
   check_delta_nets();
+  check_short_convolutions();
   if (!mixes) return;
   require_divisor("parallelism.tensor", step_.layout.tensor, "the heads of Mamba-2 layers",
                   model_.mamba_heads);
@@ -65,6 +66,19 @@ void FrameworkRules::check_delta_nets() {
     fail("training.lora_rank", "of gated delta nets is not simulated", "use 0");
   if (step_.mean_document > 0)
     fail("training.mean_document", "of gated delta nets is not simulated", "use 0");
+}
+
+/// Channels are split over ranks, positions are not.
+void FrameworkRules::check_short_convolutions() {
+  if (model_.layer_pattern.find(layer_letter::kShortConvolution) == std::string::npos) return;
+  require_divisor("parallelism.tensor", step_.layout.tensor, "the channels of short convolutions",
+                  model_.hidden);
+  if (step_.layout.context > 1)
+    fail("parallelism.context", "of short convolutions is not simulated", "use 1");
+  if (step_.lora_rank > 0)
+    fail("training.lora_rank", "of short convolutions is not simulated", "use 0");
+  if (step_.mean_document > 0)
+    fail("training.mean_document", "of short convolutions is not simulated", "use 0");
 }
 
 /// Layers of one branch have a norm ahead of it, no biases and no dropout behind it.

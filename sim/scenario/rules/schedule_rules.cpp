@@ -118,15 +118,6 @@ void FrameworkRules::check_cost_split() {
 void FrameworkRules::check_experts() {
   const ParallelLayout& layout = step_.layout;
   const int parts = layout.expert_tensor;
-  const std::string all = std::to_string(layout.tensor);
-  if (parts > 1 && parts != layout.tensor)
-    fail("parallelism.expert_tensor",
-         std::to_string(parts) + " of " + all + " tensor-parallel ranks share an expert",
-         "use 1 (whole experts), or leave it out: all " + all + " share each");
-  if (layout.whole_experts() && !layout.sequence_parallel)
-    fail("parallelism.expert_tensor",
-         "1: every tensor-parallel rank would send the same tokens to the experts",
-         "use sequence_parallel: true, with which each sends its part of the sequence");
   if (model_.experts == 0) {
     constexpr const char* kWhat = "the model has no experts";
     if (layout.expert > 1) fail("parallelism.expert", kWhat, "use 1, or a model with experts");
@@ -134,10 +125,22 @@ void FrameworkRules::check_experts() {
       fail("parallelism.expert_tensor", kWhat, "leave it out, or use a model with experts");
     return;
   }
-  require_divisor(
-      "parallelism.expert", layout.expert,
-      layout.whole_experts() ? "the ranks tensor * data * context" : "the replicas data * context",
-      layout.expert_places());
+  const std::string number = std::to_string(parts);
+  if (layout.cuts_experts_apart() && layout.tensor > 1 && !layout.sequence_parallel)
+    fail("parallelism.expert_tensor",
+         number + ": every tensor-parallel rank would send the same tokens to the experts",
+         "use sequence_parallel: true, with which each sends its part of the sequence");
+  const bool once = sends_tokens_once(step_.framework.expert_dispatcher) && layout.expert > 1;
+  if (once && parts > 1 && parts != layout.tensor)
+    fail("parallelism.expert_tensor",
+         number + " under a dispatcher that sends tokens once for each rank is not simulated",
+         "use training.framework.expert_dispatcher: all_to_all, or expert_tensor: 1");
+  require_divisor("parallelism.expert_tensor", layout.expert_parts(),
+                  "the ranks tensor * data * context", layout.tensor * layout.replicas());
+  require_divisor("parallelism.expert", layout.expert,
+                  layout.cuts_experts_apart() ? "the ranks tensor * data * context / expert_tensor"
+                                              : "the replicas data * context",
+                  layout.expert_places());
   require_divisor("parallelism.expert", layout.expert, "the experts", model_.experts);
 }
 

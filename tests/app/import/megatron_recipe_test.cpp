@@ -71,7 +71,14 @@ TEST(MegatronRecipe, MuonAsItsDefaultsHaveIt) {
               HasSubstr("optimizer: muon"));
   EXPECT_THAT(refusal_of("--optimizer muon --muon-num-ns-steps 6"), HasSubstr("use 5"));
   EXPECT_THAT(refusal_of("--optimizer muon --muon-tp-mode duplicated"), HasSubstr("use blockwise"));
-  EXPECT_THAT(refusal_of("--optimizer dist_muon"), HasSubstr("dist_muon, whose ranks"));
+}
+
+TEST(MegatronRecipe, MuonOfWholeTensorsByEitherName) {
+  for (const char* text :
+       {"--optimizer dist_muon", "--optimizer muon --use-layer-wise-distributed-optimizer"})
+    EXPECT_THAT(yaml_of(text), HasSubstr("optimizer: dist_muon")) << text;
+  EXPECT_THAT(refusal_of("--use-layer-wise-distributed-optimizer"),
+              HasSubstr("is simulated with --optimizer muon alone"));
 }
 
 TEST(MegatronRecipe, LayersThatDiffer) {

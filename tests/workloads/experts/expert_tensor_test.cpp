@@ -2,6 +2,7 @@
 // (Megatron-Core's --expert-tensor-parallel-size 1).
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -106,11 +107,68 @@ TEST(ExpertTensor, WholeExpertsNeedNoCollectiveOfTheTensorGroup) {
   EXPECT_EQ(std::ranges::count_if(layer.backward, is_tensor), 0);
   // The router's gradient of a part of the sequence is summed with those of the norms.
   EXPECT_EQ(layer.partial_parameters, 2 * kHidden + kExperts * kHidden);
-  step = whole_experts(2);
-  step.layout.expert_tensor = 4;
-  layer = layer_of(step);
-  EXPECT_EQ(std::ranges::count_if(layer.forward, is_tensor), 2);
-  EXPECT_EQ(layer.partial_parameters, 2 * kHidden);
+}
+
+/// Bytes of collectives of a group in a layer, forward and backward.
+std::int64_t bytes_of(const Block& layer, OpKind kind, GroupKind group) {
+  std::int64_t bytes = 0;
+  for (const auto* ops : {&layer.forward, &layer.backward}) {
+    for (const GraphOp& op : *ops) {
+      if (op.kind == GraphOpKind::collective && op.collective == kind && op.group == group)
+        bytes += op.bytes.value();
+    }
+  }
+  return bytes;
+}
+
+// As Megatron's dispatcher of alltoall has it: own tokens to the ranks of their experts, there a
+// gather over the ranks that hold parts of these; back by a reduce-scatter and an exchange.
+TEST(ExpertTensor, RanksThatHoldPartsGatherWhatArrives) {
+  const std::int64_t rows = kSequence * kMicroBatch * kPerToken / 4;  // of one rank's tokens
+  const std::int64_t moved = rows * kHidden * 2;
+  for (const int parts : {2, 4, 8}) {
+    SCOPED_TRACE(parts);
+    for (const int expert : {1, 2}) {
+      StepOptions step = whole_experts(expert);
+      step.layout.expert_tensor = parts;
+      if (step.layout.expert_places() % expert != 0) continue;
+      const Block layer = layer_of(step);
+      EXPECT_EQ(bytes_of(layer, OpKind::all_to_all, GroupKind::expert), expert > 1 ? 4 * moved : 0);
+      for (const OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter})
+        EXPECT_EQ(bytes_of(layer, kind, GroupKind::expert_tensor), 2 * parts * moved);
+      const GraphOp up = op_of(layer, "mlp.experts.up");
+      EXPECT_EQ(up.kernel.n, 2 * kFfn / parts);
+      EXPECT_EQ(std::accumulate(up.kernel.group_sizes.begin(), up.kernel.group_sizes.end(),
+                                std::int64_t{0}),
+                parts * rows);
+      EXPECT_EQ(layer.expert_parameters, kExperts / expert * kExpertParameters / parts);
+      EXPECT_EQ(layer.partial_parameters, 2 * kHidden + kExperts * kHidden);
+    }
+  }
+}
+
+TEST(ExpertTensor, PartsLieOnNeighboursAndExpertsOnBlocksOfThem) {
+  ParallelLayout layout = whole_experts(2).layout;  // tensor 4, data 2
+  layout.expert_tensor = 2;
+  EXPECT_THAT(group_of(5, GroupKind::expert_tensor, layout), ElementsAre(4, 5));
+  EXPECT_THAT(group_of(1, GroupKind::expert, layout), ElementsAre(1, 3));
+  EXPECT_THAT(group_of(1, GroupKind::expert_data, layout), ElementsAre(1, 5));
+  EXPECT_EQ(layout.expert_replicas(), 2);
+  layout.expert_tensor = 8;  // more than tensor-parallel ranks
+  layout.expert = 1;
+  EXPECT_THAT(group_of(3, GroupKind::expert_tensor, layout), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(group_of(3, GroupKind::expert_data, layout), ElementsAre(3));
+}
+
+// Where the sequence is not shared, ranks hold all tokens, and add their parts of the results.
+TEST(ExpertTensor, WithoutSequenceParallelismResultsAreSummed) {
+  StepOptions step = whole_experts(2);
+  step.layout.expert_tensor = 0;
+  step.layout.sequence_parallel = false;
+  const Block layer = layer_of(step);
+  EXPECT_EQ(bytes_of(layer, OpKind::all_gather, GroupKind::expert_tensor), 0);
+  const std::int64_t rows = kSequence * kMicroBatch * kPerToken;
+  EXPECT_EQ(bytes_of(layer, OpKind::all_to_all, GroupKind::expert), 4 * rows * kHidden * 2);
 }
 
 TEST(ExpertTensor, GroupsOfWholeExpertsSpanTensorGroups) {
@@ -239,12 +297,21 @@ TEST(ExpertTensor, RefusesWhatItCannotBe) {
   StepOptions step = whole_experts(8);
   EXPECT_EQ(error_of(step), "");
   step.layout.expert_tensor = 2;
-  EXPECT_THAT(error_of(step), HasSubstr("2 of 4 tensor-parallel ranks share an expert"));
+  EXPECT_THAT(error_of(step), HasSubstr("8 does not divide the ranks tensor * data * context / "
+                                        "expert_tensor = 4"));
+  step.layout.expert_tensor = 3;
+  EXPECT_THAT(error_of(step), HasSubstr("3 does not divide the ranks tensor * data * context = 8"));
+  step = whole_experts(2);
+  step.layout.expert_tensor = 2;
+  EXPECT_EQ(error_of(step), "");
+  step.framework.expert_dispatcher = ExpertDispatcher::deepep;
+  EXPECT_THAT(error_of(step), HasSubstr("sends tokens once for each rank is not simulated"));
   step = whole_experts(8);
   step.layout.sequence_parallel = false;
   EXPECT_THAT(error_of(step), HasSubstr("every tensor-parallel rank would send the same tokens"));
-  EXPECT_THAT(error_of(whole_experts(16), 16),
-              HasSubstr("16 does not divide the ranks tensor * data * context = 8"));
+  EXPECT_THAT(
+      error_of(whole_experts(16), 16),
+      HasSubstr("16 does not divide the ranks tensor * data * context / expert_tensor = 8"));
   EXPECT_THAT(error_of(whole_experts(1), 0), HasSubstr("the model has no experts"));
 }
 

@@ -65,7 +65,7 @@ struct Held {
 };
 Held held_by(const ParallelLayout& layout, std::int64_t layers, std::int64_t parameters) {
   const std::int64_t t = layout.tensor;
-  const std::int64_t experts_split = layout.whole_experts() ? 1 : t;
+  const std::int64_t experts_split = layout.expert_parts();
   const std::int64_t attention = (2 * kHidden * kHidden + 2 * kHidden * kKeys) / t;
   const std::int64_t whole = 2 * kHidden + kExperts * kHidden;  // norms, router
   Held held;

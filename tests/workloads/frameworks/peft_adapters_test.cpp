@@ -47,7 +47,7 @@ TEST(PeftAdapters, TrainTwoFactorsBesideEachOfSevenLayers) {
   const std::int64_t attention = 4 * (kHidden + kHidden);
   const std::int64_t feed_forward = 2 * (kHidden + kFfn) + (kFfn + kHidden);
   EXPECT_EQ(layer(adapted()).parameters, kRank * (attention + feed_forward));
-  EXPECT_EQ(layer(adapted()).parameter_tensors, 2 * 7);
+  EXPECT_EQ(layer(adapted()).parameter_sizes.size(), 2u * 7);
   EXPECT_EQ(layer(adapted(LoraTargets::attention)).parameters, kRank * attention);
 }
 

@@ -145,9 +145,10 @@ TEST(HuggingFaceConfig, RefusesMptThatTransformersDoesNotRun) {
 
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
   const std::string error = error_of(R"({"model_type": "odd"})");
-  EXPECT_THAT(error, HasSubstr("config.json:1: model_type \"odd\" is unknown; supported: arcee, "
-                               "baichuan, bailing_moe, bailing_moe_v2, bamba, bert, bloom, cohere, "
-                               "cohere2, deepseek"));
+  EXPECT_THAT(error,
+              HasSubstr("config.json:1: model_type \"odd\" is unknown; supported: apertus, "
+                        "arcee, baichuan, bailing_moe, bailing_moe_v2, bamba, bert, bloom, cohere, "
+                        "cohere2, deepseek"));
   EXPECT_THAT(error, HasSubstr("t5"));
   EXPECT_THAT(error, ::testing::Not(HasSubstr("_vl")));
   EXPECT_THAT(error_of("{}"), HasSubstr("model_type is missing"));

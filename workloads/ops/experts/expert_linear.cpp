@@ -103,6 +103,7 @@ class GroupedLinear {
   }
   void launch(Tape& tape, const std::string& name, const GroupedShape& shape,
               const std::vector<Tensor>& reads, const Tensor& written) const {
+    if (casts(tape)) order_scales(tape, name, {reads[0], reads[1]});
     const CallsPerLaunch calls(tape, each_ > 0 ? each_ * (1 + shape.beside) : 1);
     tape.launch(name, grouped_kernel(tape, shape, loads_), reads, std::vector{written});
   }

@@ -45,10 +45,12 @@ std::vector<std::int64_t> expert_loads(std::int64_t rows, std::int64_t experts, 
 }
 
 ExpertGroup busiest_expert_rank(std::int64_t rows, std::int64_t experts, std::int64_t ranks,
-                                double imbalance) {
-  ExpertGroup group{.ranks = ranks, .experts = experts / ranks, .rows = 0, .loads = {}};
+                                double imbalance, std::int64_t parts) {
+  ExpertGroup group{
+      .ranks = ranks, .experts = experts / ranks, .rows = 0, .loads = {}, .parts = parts};
   group.loads = expert_loads(rows * ranks, experts, imbalance);
   group.loads.resize(static_cast<std::size_t>(group.experts));
+  for (std::int64_t& load : group.loads) load *= parts;
   group.rows = std::accumulate(group.loads.begin(), group.loads.end(), std::int64_t{0});
   return group;
 }
@@ -147,20 +149,69 @@ RoutedTokens route_to_experts(Tape& tape, const std::string& name, const Tensor&
 
 namespace {
 
-/// A token's weights on the ranks of its experts, or their gradients back.
-void exchange_weights(Tape& tape, const std::string& name, const Tensor& weights) {
+/// A token's weights on the ranks of its experts, as many as the rank's own.
+void exchange_weights(Tape& tape, const std::string& name, const Tensor& weights,
+                      const ExpertGroup& group) {
   const Tensor there = tape.make(name, weights.shape.dense(), weights.precision);
-  tape.collective(OpKind::all_to_all, name, GroupKind::expert, weights, there);
+  if (group.ranks > 1) tape.collective(OpKind::all_to_all, name, GroupKind::expert, weights, there);
+  if (group.parts == 1) return;
+  const Sizes all{weights.sizes()[0] * group.parts, weights.shape.last()};
+  tape.collective(OpKind::all_gather, name + ".all_gather", GroupKind::expert_tensor, there,
+                  tape.make(name + ".all", StridedShape(all), weights.precision));
 }
 
-/// All-to-all over the expert group from `rows` to as many rows of another number.
-Tensor exchange_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
-                     const Tensor* weights = nullptr) {
-  const Tensor received = tape.make(name, StridedShape({count, rows.shape.last()}), rows.precision);
-  tape.collective(OpKind::all_to_all, name, GroupKind::expert, rows, received);
-  if (weights != nullptr) exchange_weights(tape, name + ".weights", *weights);
+/// Gradients of weights on their way back.
+void return_weights(Tape& tape, const std::string& name, const Tensor& weights,
+                    const ExpertGroup& group) {
+  if (!group.exchanges()) return;
+  const Tensor back = tape.make(name, weights.shape.dense(), weights.precision);
+  if (group.parts > 1) {
+    const Sizes all{weights.sizes()[0] * group.parts, weights.shape.last()};
+    tape.collective(OpKind::reduce_scatter, name + ".reduce_scatter", GroupKind::expert_tensor,
+                    tape.make(name + ".all", StridedShape(all), weights.precision), back);
+  }
+  if (group.ranks > 1)
+    tape.collective(OpKind::all_to_all, name + ".all_to_all", GroupKind::expert, weights, back);
+}
+
+Tensor rows_like(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count) {
+  return tape.make(name, StridedShape({count, rows.shape.last()}), rows.precision);
+}
+
+/// To the ranks of the experts: an all-to-all, and a gather where several hold parts of them.
+Tensor sent_rows(Tape& tape, const std::string& name, const Tensor& rows, const ExpertGroup& group,
+                 const char* suffix, const Tensor* weights = nullptr) {
+  Tensor arrived = rows;
+  if (group.ranks > 1) {
+    arrived = rows_like(tape, name + ".all_to_all" + suffix, rows, group.arriving());
+    tape.collective(OpKind::all_to_all, name + ".all_to_all" + suffix, GroupKind::expert, rows,
+                    arrived);
+  }
+  if (weights != nullptr) exchange_weights(tape, name + ".all_to_all.weights", *weights, group);
+  if (group.ranks > 1) tape.wait();
+  if (group.parts == 1) return arrived;
+  const Tensor all = rows_like(tape, name + ".all_gather" + suffix, rows, group.rows);
+  tape.collective(OpKind::all_gather, name + ".all_gather" + suffix, GroupKind::expert_tensor,
+                  arrived, all);
   tape.wait();
-  return received;
+  return all;
+}
+
+/// And back, `count` of them.
+Tensor returned_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
+                     const ExpertGroup& group, const char* suffix) {
+  Tensor own = rows;
+  if (group.parts > 1) {
+    own = rows_like(tape, name + ".reduce_scatter" + suffix, rows, group.arriving());
+    tape.collective(OpKind::reduce_scatter, name + ".reduce_scatter" + suffix,
+                    GroupKind::expert_tensor, rows, own);
+    tape.wait();
+  }
+  if (group.ranks == 1) return own;
+  const Tensor back = rows_like(tape, name + ".all_to_all" + suffix, rows, count);
+  tape.collective(OpKind::all_to_all, name + ".all_to_all" + suffix, GroupKind::expert, own, back);
+  tape.wait();
+  return back;
 }
 
 /// Rows of several ranks' tokens by expert, or back.
@@ -174,39 +225,40 @@ Tensor sorted_rows(Tape& tape, const std::string& name, const Tensor& rows) {
 
 Tensor dispatch_rows(Tape& tape, const std::string& name, const Tensor& rows,
                      const ExpertGroup& group, const Tensor* weights) {
-  if (group.ranks == 1) return rows;
+  if (!group.exchanges()) return rows;
   const std::int64_t sent = rows.sizes()[0];
-  const Tensor received = exchange_rows(tape, name + ".all_to_all", rows, group.rows, weights);
+  const Tensor received = sent_rows(tape, name, rows, group, "", weights);
   const bool sorts = group.experts > 1;
   const Tensor out = sorts ? sorted_rows(tape, name + ".sort", received) : received;
   tape.differentiable({rows}, out, [=](Tape& t, auto gradients) {
     const Tensor grad =
         sorts ? sorted_rows(t, name + ".sort.backward", gradients[0]) : gradients[0];
-    t.add_gradient(rows, exchange_rows(t, name + ".all_to_all.backward", grad, sent));
+    t.add_gradient(rows, returned_rows(t, name, grad, sent, group, ".backward"));
   });
   return out;
 }
 
 Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
                    const ExpertGroup& group) {
-  if (group.ranks == 1) return rows;
+  if (!group.exchanges()) return rows;
   const bool sorts = group.experts > 1;
   const Tensor ordered = sorts ? sorted_rows(tape, name + ".sort", rows) : rows;
-  const Tensor out = exchange_rows(tape, name + ".all_to_all", ordered, count);
+  const Tensor out = returned_rows(tape, name, ordered, count, group, "");
   tape.differentiable({rows}, out, [=](Tape& t, auto gradients) {
-    const Tensor grad = exchange_rows(t, name + ".all_to_all.backward", gradients[0], group.rows);
+    const Tensor grad = sent_rows(t, name, gradients[0], group, ".backward");
     t.add_gradient(rows, sorts ? sorted_rows(t, name + ".sort.backward", grad) : grad);
   });
   return out;
 }
 
 Tensor weighted_rows(Tape& tape, const std::string& name, const Tensor& rows,
-                     const Tensor& probabilities, bool exchanges) {
+                     const Tensor& probabilities, const ExpertGroup* group) {
   const Tensor out = tape.alias(rows, rows.shape);
+  const ExpertGroup back = group != nullptr ? *group : ExpertGroup{};
   tape.differentiable({rows, probabilities}, out, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".weights.grad", probabilities.shape, Precision::fp32);
     t.launch(name + ".weights.backward", pointwise_kernel(grad, 1), {probabilities}, {grad});
-    if (exchanges) exchange_weights(t, name + ".weights.backward.all_to_all", grad);
+    return_weights(t, name + ".weights.backward", grad, back);
     t.add_gradient(rows, gradients[0]);
     t.add_gradient(probabilities, grad);
   });

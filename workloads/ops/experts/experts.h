@@ -70,19 +70,26 @@ struct ExpertGroup {
   std::int64_t experts = 0;         ///< of this rank
   std::int64_t rows = 0;            ///< that its experts get
   std::vector<std::int64_t> loads;  ///< of each of its experts
+  std::int64_t parts = 1;  ///< of each expert, on ranks with tokens of their own, which they gather
+
+  /// Rows that come from ranks of the group.
+  std::int64_t arriving() const { return rows / parts; }
+  bool exchanges() const { return ranks > 1 || parts > 1; }
 };
 /// Each rank sends `rows` to `experts` experts, which are spread evenly over `ranks` ranks. The
 /// busiest rank holds the busiest expert, of `imbalance` times the mean.
 ExpertGroup busiest_expert_rank(std::int64_t rows, std::int64_t experts, std::int64_t ranks,
-                                double imbalance);
+                                double imbalance, std::int64_t parts = 1);
 
 /// Rows of tokens, sorted by expert, on the ranks of their experts: an all-to-all of rows * h * e
 /// bytes, and a copy into the order of the rank's experts where it has several. Backward: the same
-/// the other way round. Nothing for a group of one. `weights` of tokens travel behind them.
-/// Source: Megatron-Core transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher.
+/// the other way round. Nothing for a group of one. `weights` of tokens travel behind them. Ranks
+/// that hold parts of the same experts gather what arrives, ahead of the copy: parts * rows * h * e
+/// bytes. Source: Megatron-Core transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher.
 Tensor dispatch_rows(Tape& tape, const std::string& name, const Tensor& rows,
                      const ExpertGroup& group, const Tensor* weights = nullptr);
-/// The way back to the ranks of the tokens, `count` rows for each.
+/// The way back to the ranks of the tokens, `count` rows for each; parts of experts give parts of
+/// sums, which a reduce-scatter adds.
 Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std::int64_t count,
                    const ExpertGroup& group);
 
@@ -109,10 +116,10 @@ Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::
                      const std::vector<std::int64_t>& loads, const ExpertLinear& options = {});
 
 /// Rows that were multiplied by their weights already, in the kernel that made them; backward a
-/// kernel over the weights beside it, and an all-to-all of their gradients where `exchanges`.
+/// kernel over the weights beside it, and, with a `group`, the way back of their gradients.
 /// Source: Megatron-Core 0.12 transformer/moe/experts.py, permuted_probs.
 Tensor weighted_rows(Tape& tape, const std::string& name, const Tensor& rows,
-                     const Tensor& probabilities, bool exchanges);
+                     const Tensor& probabilities, const ExpertGroup* group);
 
 /// Per token the sum of its experts' results: one kernel that reads k e and writes e per element,
 /// or where not `fused` atomic additions to zeros; backward one that reads e and writes k e.

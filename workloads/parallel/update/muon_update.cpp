@@ -52,34 +52,43 @@ GraphOp product_of(const std::string& name, const ProductShape& shape) {
   return op_of(name, kernel, m * k + k * n + (adds ? m * n : 0), m * n);
 }
 
-void add(std::vector<ParameterMatrices>& to, const ParameterMatrices& matrices) {
+/// Ranks that divide `matrices`.
+int ranks_of(const StepOptions& step, const ParameterMatrices& matrices) {
+  return matrices.experts ? expert_shard_ranks(step) : shard_ranks(step);
+}
+
+/// The product that makes the gradient of a matrix, or of one for each expert.
+bool makes_gradient(const GraphOp& op) {
+  const KernelKind kind = op.kernel.kind;
+  return op.kind == GraphOpKind::kernel && op.name.ends_with(".wgrad") &&
+         (kind == KernelKind::grouped_gemm || kind == KernelKind::gemm);
+}
+
+}  // namespace
+
+void add_matrices(const ParameterMatrices& matrices, std::vector<ParameterMatrices>& to) {
   const auto same = std::ranges::find_if(to, [&](const ParameterMatrices& other) {
     return other.rows == matrices.rows && other.cols == matrices.cols &&
            other.experts == matrices.experts;
   });
   if (same != to.end()) {
     same->count += matrices.count;
+    same->tensors += matrices.tensors;
   } else {
     to.push_back(matrices);
   }
 }
 
-/// Ranks that divide `matrices`.
-int ranks_of(const StepOptions& step, const ParameterMatrices& matrices) {
-  return matrices.experts ? expert_shard_ranks(step) : shard_ranks(step);
-}
-
-}  // namespace
-
-void add_matrices(const Block& block, std::vector<ParameterMatrices>& to) {
+std::vector<ParameterMatrices> matrices_of(const Block& block) {
+  std::vector<ParameterMatrices> found;
   for (const GraphOp& op : block.backward) {
+    if (!makes_gradient(op)) continue;
     const Kernel& kernel = op.kernel;
-    if (op.kind != GraphOpKind::kernel || !op.name.ends_with(".wgrad")) continue;
     const bool experts = kernel.kind == KernelKind::grouped_gemm;
-    if (!experts && kernel.kind != KernelKind::gemm) continue;
     const auto count = experts ? static_cast<std::int64_t>(kernel.group_sizes.size()) : 1;
-    add(to, {kernel.m, kernel.n, count, experts});
+    add_matrices({kernel.m, kernel.n, count, experts}, found);
   }
+  return found;
 }
 
 std::vector<GraphOp> orthogonalizing(const ParameterMatrices& matrices) {

@@ -13,13 +13,16 @@ namespace tessera {
 struct ParameterMatrices {
   std::int64_t rows = 0, cols = 0;
   std::int64_t count = 0;
-  bool experts = false;  ///< of experts, which other replicas may hold than the rest
+  bool experts = false;      ///< of experts, which other replicas may hold than the rest
+  std::int64_t tensors = 1;  ///< that hold them; those of all experts of a layer are one
 
   std::int64_t elements() const { return rows * cols * count; }
 };
-/// Adds those of `block`: the matrices whose gradients its backward pass multiplies, one for each
+/// Adds some to those of the same shape.
+void add_matrices(const ParameterMatrices& matrices, std::vector<ParameterMatrices>& to);
+/// Those of `block`: the matrices whose gradients its backward pass multiplies, one for each
 /// expert.
-void add_matrices(const Block& block, std::vector<ParameterMatrices>& to);
+std::vector<ParameterMatrices> matrices_of(const Block& block);
 
 /// What makes one matrix of momentum orthogonal, in bf16: its norm, a division, and five times
 /// A = X X^T, B = b A + c A A, X = a X + B X with the shorter side m first: 10 (2 m^2 n + m^3)

@@ -62,6 +62,7 @@ constexpr Group kArguments[] = {
     {kRead, "batch and optimizer",
      "--micro-batch-size --batch-size --global-batch-size --rampup-batch-size --optimizer "
      "--muon-num-ns-steps --muon-tp-mode --muon-fp32-matmul-prec "
+     "--use-layer-wise-distributed-optimizer "
      "--clip-grad --use-distributed-optimizer --num-distributed-optimizer-instances "
      "--use-megatron-fsdp --use-custom-fsdp --data-parallel-sharding-strategy --zero-stage "
      "--overlap-grad-reduce --delay-grad-reduce --no-delay-grad-reduce --align-grad-reduce "
@@ -270,8 +271,7 @@ constexpr Group kArguments[] = {
      "--curriculum-learning-legacy --data-efficiency-curriculum-learning --random-ltd "
      "--train-doc-idx-path --train-sample-idx-path --train-shuffle-idx-path --train-idx-path "
      "--train-desc-path --sft"},
-    {kRefused, "optimizer steps of this kind are not simulated",
-     "--muon-split-qkv --use-layer-wise-distributed-optimizer"},
+    {kRefused, "optimizer steps of this kind are not simulated", "--muon-split-qkv"},
     {kRefused, "training of parts of a model is not simulated",
      "--export-te-mcore-model --export-quant-cfg --export-kd-teacher-load --export-kd-cfg "
      "--export-kd-finalize --export-legacy-megatron --modelopt-enabled --compression-training"},

@@ -64,7 +64,7 @@ class MegatronJob {
   void read_precision();
   void read_bf16_layers();
   void read_gradient_formats();
-  void read_muon();
+  void read_muon(bool dealt);
   void read_optimizer();
   void read_recomputation();
   void read_selective();

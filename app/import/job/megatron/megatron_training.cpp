@@ -105,8 +105,8 @@ void MegatronJob::read_gradient_formats() {
 }
 
 /// As Megatron's defaults have it. Source: Megatron-LM training/arguments.py (recalled).
-void MegatronJob::read_muon() {
-  draft_.set("training.optimizer", "muon");
+void MegatronJob::read_muon(bool dealt) {
+  draft_.set("training.optimizer", dealt ? "dist_muon" : "muon");
   if (integer("--muon-num-ns-steps").value_or(5) != 5)
     cannot("--muon-num-ns-steps", "is not 5", "use 5");
   if (text("--muon-tp-mode").value_or("blockwise") != "blockwise")
@@ -117,13 +117,15 @@ void MegatronJob::read_muon() {
 
 void MegatronJob::read_optimizer() {
   const std::string optimizer = text("--optimizer").value_or("adam");
+  const bool by_layers = flag("--use-layer-wise-distributed-optimizer");
   if (optimizer == "sgd")
     draft_.set("training.optimizer", "sgd");
-  else if (optimizer == "muon")
-    read_muon();
+  else if (optimizer == "muon" || optimizer == "dist_muon")
+    read_muon(optimizer == "dist_muon" || by_layers);
   else if (optimizer != "adam" && optimizer != "adamw")
-    cannot("--optimizer", "is not simulated: adam, sgd and muon are",
-           "dist_muon, whose ranks update whole layers each, is neither");
+    cannot("--optimizer", "is not simulated: adam, sgd, muon and dist_muon are");
+  else if (by_layers)
+    cannot("--use-layer-wise-distributed-optimizer", "is simulated with --optimizer muon alone");
   if (in_.number("--clip-grad").value_or(1.0) <= 0) draft_.set("training.clip_gradients", "false");
 }
 

@@ -159,18 +159,23 @@ TEST(Folding, ASlowLinkKeepsThoseApartWhoUseIt) {
   expect_equal(folded, simulated(program, kNone), program, 1e-9);
 }
 
-TEST(Folding, GroupsOfWholeExpertsThatSpanTensorGroupsChangeNothing) {
-  for (const int expert : {2, 4, 8, 16}) {
+TEST(Folding, GroupsOfExpertsThatSpanTensorGroupsOrPartsOfThemChangeNothing) {
+  for (const auto& [expert, parts] :
+       {std::pair{2, 1}, {4, 1}, {8, 1}, {16, 1}, {2, 2}, {8, 2}, {2, 8}}) {
     SCOPED_TRACE(expert);
+    SCOPED_TRACE(parts);
     const ParallelLayout layout{
-        .tensor = 4, .pipeline = 1, .data = 4, .expert = expert, .expert_tensor = 1};
+        .tensor = 4, .pipeline = 1, .data = 4, .expert = expert, .expert_tensor = parts};
     ProgramBuilder builder(layout);
     for (int layer = 0; layer < 3; ++layer) {
       const std::int32_t sent = builder.kernels(0, 70_us);
       const std::int32_t arrived =
           builder.collective(OpKind::all_to_all, 0, GroupKind::expert, Bytes(2'000'000),
                              StreamKind::expert_comm, {sent, -1});
-      const std::int32_t computed = builder.kernels(0, 90_us, {arrived, -1});
+      const std::int32_t gathered =
+          builder.collective(OpKind::all_gather, 0, GroupKind::expert_tensor, Bytes(3'000'000),
+                             StreamKind::expert_comm, {arrived, -1});
+      const std::int32_t computed = builder.kernels(0, 90_us, {gathered, -1});
       builder.all_reduce(0, GroupKind::tensor, Bytes(1'500'000), StreamKind::tensor_comm,
                          {computed, -1});
     }
