@@ -175,6 +175,34 @@ class PlanMemory(EndToEnd):
             _, again = self.imported_step("deepspeed", json.dumps({**plain, **json.loads(config)}), *settings)
             self.assertEqual(again["step_time_s"], plan["step_time_s"])
 
+    def test_planners_of_other_names_than_tessera_plan_large_steps_themselves(self):
+        """GPT-2 large in fp32 has more than 4,000 operators a stage, above which the fast search of tessera is a draft."""
+        sizes = ("--set", "training.micro_batch=16", "--set", "training.global_batch=64")
+        code, plan = self.plan(DATA_PARALLEL, "--planner", "none", *sizes)
+        self.assertEqual((code, plan["feasible"], plan["stages"][0]["needed"]), (DOES_NOT_FIT, False, True))
+        _, blocks = self.plan(DATA_PARALLEL, "--planner", "megatron_block", "--no-swap", *sizes)
+        self.assertRegex(blocks["stages"][0]["note"], "layers")
+
+    def test_budgets_are_bytes_or_shares_of_the_activations(self):
+        _, free = self.plan("four.yaml", "--budget", "79GiB")
+        fullest = max(free["stages"], key=lambda stage: stage["base_peak_bytes"])
+        states, above = fullest["static_bytes"], fullest["base_peak_bytes"] - fullest["static_bytes"]
+        code, plan = self.plan("four.yaml", "--budget", "60%", "--set", "training.recompute=full")
+        self.assertEqual((code, plan["budget_bytes"]), (0, states + above * 6 // 10))
+        result = self.run_tessera("plan", "memory", "four.yaml", "--fast", "--budgets", "50%:90%:20%", "--format", "json")
+        budgets = [point["budget_bytes"] for point in json.loads(result.stdout)["budgets"]]
+        for tenths, budget in zip((5, 7, 9), budgets, strict=True):
+            self.assertAlmostEqual(budget, states + above * tenths / 10, delta=1)
+        exported = self.run_tessera("plan", "export", "four.yaml", "--fast", "--no-swap", "--to", "megatron", "--budget", "70 %")
+        self.assertLessEqual(json.loads(exported.stdout)["free_plan"]["peak_bytes"], states + above * 7 // 10)
+
+    def test_too_little_host_memory_is_named(self):
+        code, plan = self.plan("one.yaml", "--budget", "8GiB", "--planner", "belady", "--set", "memory.host_memory=1MiB")
+        stage = plan["stages"][0]
+        self.assertEqual(code, DOES_NOT_FIT)
+        self.assertRegex(stage["infeasible"], "^stage 0: copies of a micro-batch need .* more than its share of host memory$")
+        self.assertGreater(stage["missing_bytes"], 0)
+
     def test_sharded_parameters(self):
         self.plant("fsdp.yaml", "model: {extends: gpt2-large, layers: 8, vocab: 8192}\ncluster: dgx-a100\ntraining: {framework: fsdp, "
                    "precision: bf16, sequence_length: 1024, micro_batch: 8, global_batch: 64}\nparallelism: {data: 8}\n")
@@ -336,6 +364,9 @@ class PlanMemory(EndToEnd):
 
     def test_what_is_refused(self):
         self.assert_fails(BAD_INPUT, "--budgets", "plan", "memory", "one.yaml", "--budgets", "1GiB:2GiB")
+        self.assert_fails(BAD_INPUT, "--budgets", "plan", "memory", "one.yaml", "--budgets", "50%:2GiB:10%")
+        for budget in ("0%", "-5%", "x%"):
+            self.assert_fails(BAD_INPUT, "--budget", "plan", "memory", "one.yaml", "--budget", budget)
         self.assert_fails(BAD_INPUT, "memory.planner", "simulate", "one.yaml", "--set", "memory.planner=nobody")
 
 

@@ -221,7 +221,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
 }
 
 PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
-                                TimedProgram timed, const PlanProgress& progress) {
+                                TimedProgram timed, const PlanManner& manner) {
   OperatorCosts costs(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return costs.of(op); };
   const MemorySettings& settings = scenario.memory;
@@ -235,7 +235,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
   std::vector<DriveTransfer> drives;
   Seconds slowest_states;
   for (std::size_t s = 0; s < planned.stages.size(); ++s) {
-    if (progress) progress(s, planned.stages.size());
+    if (manner.progress) manner.progress(s, planned.stages.size());
     StageMemoryPlan& plan = planned.stages[s];
     if (!plan.needed) {
       leave_alone(plan, time);
@@ -248,7 +248,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
       offload.run(plan, link, host_bytes, timed);
       continue;
     }
-    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known);
+    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known, manner.drafts);
     StageMeans means(scenario, link, host_bytes, time, style);
     means.plan(plan, planner, timed);
     slowest_states = std::max(slowest_states, means.offload());

@@ -129,7 +129,7 @@ void fit_stage(const std::function<void()>& make, Bytes budget, PassStyle style,
   plan.missing = missing;
   plan.infeasible = "stage " + std::to_string(plan.stage) +
                     ": with gathered parameters and what the allocator holds besides every plan " +
-                    "tried needs " + to_text(missing) + " more than the budget";
+                    "tried needs " + to_short_text(missing) + " more than the budget";
 }
 
 void plan_stage(StagePlanner& planner, PassStyle style, StageMemoryPlan& plan,

@@ -156,9 +156,10 @@ StagePlanner::Attempts StagePlanner::without_waiting(Depth depth) const {
   constexpr std::size_t kMany = 4000;
   std::size_t ops = 0;
   for (const ChunkMemoryPlan& chunk : plan_->chunks) ops = std::max(ops, chunk.ops.ops.size());
-  if (depth == Depth::fast && ops > kMany) {
+  const bool many = settings_.planner == MemoryPlanner::tessera && ops > kMany;
+  if (drafts_ || (many && depth == Depth::fast)) {
     Attempts drafted = attempt(Bytes(0), Depth::draft);
-    if (is_feasible(drafted)) return drafted;
+    if (drafts_ || is_feasible(drafted)) return drafted;
   }
   return attempt(Bytes(0), depth);
 }
@@ -179,6 +180,7 @@ StagePlanner::Attempts StagePlanner::best_of_shares(Bytes most) const {
   Attempts best = std::move(drafted.front().attempts);
   // What few sweeps do not find, more may.
   const bool found = is_feasible(best);
+  if (drafts_) return best;
   const std::size_t again = !drafts ? 0 : found ? kWorthMore : drafted.size();
   Bytes best_share = drafted.front().share;
   for (std::size_t i = 0; i < again; ++i) {
@@ -332,14 +334,20 @@ void StagePlanner::refuse(const Attempt& made) {
   const remat::PlanResult& result = made.result;
   plan_->feasible = false;
   const bool proven = budget_.value() < result.lower_bound.bytes;
-  const std::int64_t needed = proven ? result.lower_bound.bytes : result.cost.peak;
-  plan_->missing = Bytes(needed - budget_.value());
+  const bool on_host = !proven && result.cost.peak <= budget_.value();  // what is missing
+  const Bytes room = on_host ? host_bytes_ / plan_->in_flight : budget_;
+  const Bytes needed(on_host  ? result.cost.host_peak
+                     : proven ? result.lower_bound.bytes
+                              : result.cost.peak);
+  plan_->missing = needed - room;
   const remat::OpId op = result.lower_bound.op;
   const std::string name = op < 0 ? "its kept tensors" : std::string(made.graph.graph.op_name(op));
-  const std::string what = proven ? name + " needs" : "the lowest peak found is";
+  const std::string what = on_host  ? "copies of a micro-batch need"
+                           : proven ? name + " needs"
+                                    : "the lowest peak found is";
   plan_->infeasible = "stage " + std::to_string(plan_->stage) + ": " + what + " " +
-                      to_text(Bytes(needed)) + ", " + to_text(plan_->missing) +
-                      " more than the budget";
+                      to_short_text(needed) + ", " + to_short_text(plan_->missing) +
+                      " more than " + (on_host ? "its share of host memory" : "the budget");
 }
 
 }  // namespace tessera
