@@ -278,8 +278,10 @@ void add_plan_batch_command(CLI::App& plan) {
       "batch", "Find the largest micro-batch that fits, without and with a memory plan");
   add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
-  command->add_option("--planner", options->planners, "besides none; repeatable (default: tessera, chen_sqrt, megatron_block, "
-                      "megatron_uniform)")
+  command
+      ->add_option("--planner", options->planners,
+                   "besides none; repeatable (default: tessera, chen_sqrt, megatron_block, "
+                   "megatron_uniform)")
       ->check(CLI::IsMember(memory_planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");
   command

@@ -64,17 +64,17 @@ class BudgetReader {
       const std::string part = text.substr(begin, end - begin);
       const std::optional<double> share = share_after("--budgets", part);
       shares += share ? 1 : 0;
-      parts.push_back(share ? *share
-                            : static_cast<double>(
-                                  parsed_option("--budgets", part, parse_bytes).value()));
+      parts.push_back(
+          share ? *share
+                : static_cast<double>(parsed_option("--budgets", part, parse_bytes).value()));
       begin = end + 1;
     }
     constexpr double kMost = 1000;
     const bool valid = parts.size() == 3 && (shares == 0 || shares == 3) && parts[2] > 0 &&
                        parts[0] <= parts[1] && (parts[1] - parts[0]) / parts[2] < kMost;
     if (!valid)
-      throw InputError({"--budgets", "is " + text,
-                        "give first:last:step, as 20GiB:80GiB:5GiB or 30%:90%:10%"});
+      throw InputError(
+          {"--budgets", "is " + text, "give first:last:step, as 20GiB:80GiB:5GiB or 30%:90%:10%"});
     const int steps = static_cast<int>((parts[1] - parts[0]) / parts[2] + 1e-6);
     std::vector<Bytes> budgets;
     for (int i = 0; i <= steps; ++i) {
@@ -190,8 +190,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
                                    : for_people(memory_curve_table(curve)));
     return ExitCode::ok;
   }
-  const Bytes budget =
-      options.budget.empty() ? Bytes(0) : question.budgets().one(options.budget);
+  const Bytes budget = options.budget.empty() ? Bytes(0) : question.budgets().one(options.budget);
   const MemoryPlanReport& report = planned_visibly(question, budget, options.fast);
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
@@ -207,9 +206,8 @@ ExitCode run_framework_plan(const PlanMemoryOptions& options) {
   if (options.no_swap) scenario.memory.swap = false;
   if (options.fast) scenario.memory.thorough = false;
   const PredictorWeights weights = shipped_weights();
-  const Bytes budget = options.budget.empty()
-                           ? scenario.memory.budget
-                           : BudgetReader(scenario, weights).one(options.budget);
+  const Bytes budget = options.budget.empty() ? scenario.memory.budget
+                                              : BudgetReader(scenario, weights).one(options.budget);
   StatusLine status;
   const auto answer = framework_plan(
       scenario, weights, budget, options.framework,
@@ -221,8 +219,7 @@ ExitCode run_framework_plan(const PlanMemoryOptions& options) {
 ExitCode run_plan_export(const PlanMemoryOptions& options) {
   if (!options.framework.empty()) return run_framework_plan(options);
   PlanQuestion question(options);
-  const Bytes budget =
-      options.budget.empty() ? Bytes(0) : question.budgets().one(options.budget);
+  const Bytes budget = options.budget.empty() ? Bytes(0) : question.budgets().one(options.budget);
   const MemoryPlanReport& report =
       planned_visibly(question, budget, options.fast, !options.report_file.empty());
   if (!options.report_file.empty()) write_output_file(options.report_file, question.page());

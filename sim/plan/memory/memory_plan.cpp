@@ -127,7 +127,9 @@ TimedProgram timed_again(TimedProgram timed, Bytes budget, const Scenario& scena
 void set_times(const StepOptions& step, const std::vector<RankProgram>& stages, Seconds behind,
                PlannedStep& planned) {
   const PassesTime passes = passes_time(step, stages, planned.stages);
-  planned.passes_time = passes.planned + behind;
+  const bool alone = planned.stages.size() == 1;  // nothing else hides what it waits for
+  const Seconds added = alone ? planned.stages.front().added_time : Seconds(0);
+  planned.passes_time = std::max(passes.planned, passes.base + added) + behind;
   planned.added_time = planned.passes_time - passes.base;
 }
 

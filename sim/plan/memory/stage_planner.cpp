@@ -244,7 +244,7 @@ StageGraph StagePlanner::graph_of(const ChunkMemoryPlan& chunk, Bytes share) con
   const int others = plan_->in_flight - 1;
   StageRoom room{.static_bytes = plan_->static_bytes + plan_->buffer_bytes +
                                  Bytes(share.value() * static_cast<std::int64_t>(others))};
-  if (settings_.swap) room.copies = BytesPerSecond(link_.bytes_per_ns * 1e9);
+  room.copies = copies();
   if (others > 0 && chunk.waits)
     room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
   return stage_graph(chunk.ops, "stage " + std::to_string(plan_->stage), time_, room);
@@ -346,8 +346,8 @@ void StagePlanner::refuse(const Attempt& made) {
                            : proven ? name + " needs"
                                     : "the lowest peak found is";
   plan_->infeasible = "stage " + std::to_string(plan_->stage) + ": " + what + " " +
-                      to_short_text(needed) + ", " + to_short_text(plan_->missing) +
-                      " more than " + (on_host ? "its share of host memory" : "the budget");
+                      to_short_text(needed) + ", " + to_short_text(plan_->missing) + " more than " +
+                      (on_host ? "its share of host memory" : "the budget");
 }
 
 }  // namespace tessera

@@ -76,6 +76,11 @@ class StagePlanner {
         drafts_(drafts && settings.planner == MemoryPlanner::tessera) {}
 
   Bytes budget() const { return budget_; }
+  const OpTime& time() const { return time_; }
+  /// The rate of a plan's copies; 0 where it makes none.
+  BytesPerSecond copies() const {
+    return BytesPerSecond(settings_.swap ? link_.bytes_per_ns * 1e9 : 0);
+  }
   void plan(StageMemoryPlan& result);
   /// Whether plan_layers() may do better than plan().
   bool has_plans_by_layers(const StageMemoryPlan& plan) const {
