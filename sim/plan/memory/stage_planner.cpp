@@ -154,8 +154,9 @@ StagePlanner::Attempts StagePlanner::without_waiting(Depth depth) const {
   /// A fast search takes 40 s for the 96 layers of GPT-3 175B on one stage, and finds little more
   /// than a draft.
   constexpr std::size_t kMany = 4000;
-  std::size_t ops = 0;
-  for (const ChunkMemoryPlan& chunk : plan_->chunks) ops = std::max(ops, chunk.ops.ops.size());
+  std::size_t ops = 0;  // of chunks with transfers beside them, whose plans are seldom free
+  for (const ChunkMemoryPlan& chunk : plan_->chunks)
+    if (!chunk.ops.transfers.empty()) ops = std::max(ops, chunk.ops.ops.size());
   const bool many = settings_.planner == MemoryPlanner::tessera && ops > kMany;
   if (drafts_ || (many && depth == Depth::fast)) {
     Attempts drafted = attempt(Bytes(0), Depth::draft);
