@@ -51,6 +51,12 @@ void StatusLine::show(const std::string& text) {
   shows_ = true;
 }
 
+void StatusLine::tell(const std::string& text) const {
+  constexpr double kQuiet_s = 10;
+  if (on_terminal_ || seconds_between(begin_, Clock::now()) < kQuiet_s) return;
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
 void StatusLine::show(std::size_t done, std::size_t all, const std::string& noun) {
   show(progress_line(done, all, noun, seconds_between(begin_, Clock::now())));
 }

@@ -23,6 +23,8 @@ class StatusLine {
   bool is_due() const;
   /// Cut to the width of the terminal.
   void show(const std::string& text);
+  /// Where stderr is no terminal: a line of its own, none within the first 10 s.
+  void tell(const std::string& text) const;
   /// progress_line() of the time since this was made.
   void show(std::size_t done, std::size_t all, const std::string& noun);
 

@@ -224,23 +224,23 @@ Scenario foreseen_step(Scenario scenario) {
 }
 
 PlannedProgram foreseen_plan(const Scenario& scenario, const KernelPredictor& predictor,
-                             const PlanProgress& progress) {
+                             const PlanManner& manner) {
   const Scenario known = foreseen_step(scenario);
   const PlannedProgram plan =
-      with_memory_plan(known, predictor, time_step(known, predictor), progress);
+      with_memory_plan(known, predictor, time_step(known, predictor), manner);
   return with_foreseen_plan(scenario, plan.memory, predictor, time_step(scenario, predictor));
 }
 
 /// `whole`, or a plan of smaller micro-batches where that is faster.
 PlannedProgram split_where_faster(const Scenario& scenario, const KernelPredictor& predictor,
-                                  PlannedProgram whole, const PlanProgress& progress) {
+                                  PlannedProgram whole, const PlanManner& manner) {
   PlannedProgram best = std::move(whole);
   const Seconds base = best.memory.passes_time - best.memory.added_time;
   for (int parts = 2; parts <= scenario.memory.split_batch; ++parts) {
     if (scenario.step.micro_batch % parts != 0) continue;
     Scenario split = scenario;
     split.step.micro_batch /= parts;
-    PlannedProgram next = with_memory_plan(split, predictor, time_step(split, predictor), progress);
+    PlannedProgram next = with_memory_plan(split, predictor, time_step(split, predictor), manner);
     next.memory.split = parts;
     next.memory.added_time = next.memory.passes_time - base;
     const bool fits = next.memory.feasible(), fitted = best.memory.feasible();
@@ -251,15 +251,15 @@ PlannedProgram split_where_faster(const Scenario& scenario, const KernelPredicto
 }
 
 PlannedProgram plan_of(const Scenario& scenario, const KernelPredictor& predictor,
-                       const PlanProgress& progress) {
+                       const PlanManner& manner) {
   const MemorySettings& memory = scenario.memory;
   if (memory.planned_sequence_length > 0 || memory.planned_expert_imbalance > 0)
-    return foreseen_plan(scenario, predictor, progress);
+    return foreseen_plan(scenario, predictor, manner);
   TimedProgram timed = time_step(scenario, predictor);
   // Batch norms average over the samples that they see.
   const bool may_split = memory.split_batch > 1 && scenario.model.family != ModelFamily::vision;
-  PlannedProgram whole = with_memory_plan(scenario, predictor, std::move(timed), progress);
-  return may_split ? split_where_faster(scenario, predictor, std::move(whole), progress) : whole;
+  PlannedProgram whole = with_memory_plan(scenario, predictor, std::move(timed), manner);
+  return may_split ? split_where_faster(scenario, predictor, std::move(whole), manner) : whole;
 }
 
 TimedProgram planned_step(const Scenario& given, const KernelPredictor& predictor) {
@@ -288,13 +288,13 @@ PlannedSteps plan_step_memory(const Scenario& scenario, const PredictorWeights& 
 }
 
 PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& weights,
-                              const PlanProgress& progress) {
+                              const PlanManner& manner) {
   require_sound(given);
   const Scenario scenario = with_plan_alone(given);
   const Deadline deadline = planning_deadline(scenario);
   const auto predictor = predictor_of(scenario, weights);
   TimedProgram base = time_step(scenario, *predictor);
-  PlannedProgram plan = plan_of(scenario, *predictor, progress);
+  PlannedProgram plan = plan_of(scenario, *predictor, manner);
   TimedProgram planned = with_memory_limit(scenario, &plan.memory, std::move(plan.timed));
   PlannedSteps steps{std::move(base), std::move(planned), std::move(plan.memory)};
   for (TimedProgram* timed : {&steps.base, &steps.planned}) {
@@ -303,6 +303,14 @@ PlannedSteps plan_step_memory(const Scenario& given, const PredictorWeights& wei
     timed->simulation.time_limit = deadline.left();
   }
   return steps;
+}
+
+StageMemoryPlan fullest_stage_without_plan(const Scenario& given, const PredictorWeights& weights) {
+  constexpr Bytes kAny = Bytes(100'000'000'000'000);
+  Scenario scenario = given;
+  scenario.memory = {.planner = MemoryPlanner::none, .budget = kAny};
+  const std::vector<StageMemoryPlan> stages = plan_step_memory(scenario, weights).memory.stages;
+  return *std::ranges::max_element(stages, {}, &StageMemoryPlan::base_peak);
 }
 
 PredictionBasis prediction_basis(const Scenario& scenario, const PredictorWeights& weights) {

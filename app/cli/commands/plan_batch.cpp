@@ -16,6 +16,7 @@
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
 #include "sim/formats/output_file.h"
+#include "sim/plan/memory/plan_progress.h"
 #include "sim/plan/plan.h"
 #include "sim/process/answer.h"
 #include "sim/scenario/names.h"
@@ -48,8 +49,10 @@ class BatchProgress {
  public:
   explicit BatchProgress(std::size_t planners) : planners_(planners) {}
 
-  void planner_ended(const BatchAnswer& answer) {
+  void planner_ended(const BatchAnswer& answer, const StatusLine& status) {
     ++ended_;
+    status.tell(std::to_string(ended_) + "/" + std::to_string(planners_) + " " + answer.planner +
+                ": micro-batch " + std::to_string(answer.micro_batch));
     if (answer.planner == kCeiling || answer.micro_batch <= best_) return;
     best_ = answer.micro_batch;
     best_planner_ = answer.planner;
@@ -75,8 +78,9 @@ class BatchProgress {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// The largest micro-batch with which a scenario fits, its number of micro-batches kept. For
-/// kCeiling: at which the lower bound of every stage does, which no planner can pass.
+/// The largest micro-batch with which a scenario fits, its number of micro-batches kept; from 256
+/// on, one that is at most 1/128 below one that does not. For kCeiling: at which the lower bound of
+/// every stage fits, which no planner can pass.
 class BatchSearch {
  public:
   /// `slowest`: most time per sample; nothing: any. `status` tells how far it is.
@@ -94,39 +98,40 @@ class BatchSearch {
     scenario_.memory.thorough = false;
   }
 
-  /// `known`: a micro-batch that fits.
-  BatchAnswer run(std::int64_t known) {
+  /// `known`: a micro-batch that fits; `most`: the largest that may.
+  BatchAnswer run(std::int64_t known, std::int64_t most) {
+    constexpr std::int64_t kParts = 128;
     BatchAnswer answer{.planner = planner_};
-    std::int64_t fits = known, fails = known + 1;
+    std::int64_t fails = most + 1;
     fits_ = known;
-    while (fails <= kMost && try_batch(fails)) {
-      fits_ = fits = fails;
-      fails *= 2;
+    for (std::int64_t next = known + 1; next < fails; next *= 2)
+      (try_batch(next, may_draft()) ? fits_ : fails) = next;
+    while (fails - fits_ > std::max<std::int64_t>(1, fits_ / kParts)) {
+      const std::int64_t middle = (fits_ + fails) / 2;
+      (try_batch(middle, may_draft()) ? fits_ : fails) = middle;
     }
-    fails = std::min(fails, kMost + 1);
-    while (fails - fits > 1) {
-      const std::int64_t middle = (fits + fails) / 2;
-      (try_batch(middle) ? fits : fails) = middle;
-      fits_ = fits;
-    }
-    answer.micro_batch = fits;
-    if (fits == 0 || planner_ == kCeiling) return answer;
-    try_batch(fits);
+    answer.micro_batch = fits_;
+    if (fits_ == 0 || planner_ == kCeiling) return answer;
+    const bool as_fast = try_batch(fits_, false);
+    if (!as_fast && may_draft()) try_batch(fits_, true);
     answer.per_sample = per_sample();
     answer.memory = steps_->memory.device();
     return answer;
   }
 
- private:
   static constexpr std::int64_t kMost = 1 << 16;
 
-  bool try_batch(std::int64_t micro_batch) {
+ private:
+  /// Whether there is a plan, a draft says; how fast it is, it does not.
+  bool may_draft() const { return !slowest_; }
+
+  bool try_batch(std::int64_t micro_batch, bool drafts) {
     status_.show(progress_.text((planner_ == kCeiling ? "ceiling" : planner_) + ": micro-batch " +
                                 std::to_string(micro_batch) + ", " + std::to_string(fits_) +
                                 " fits"));
     scenario_.step.micro_batch = micro_batch;
     scenario_.step.global_batch = micro_batch * scenario_.step.layout.data * micro_batches_;
-    steps_ = plan_step_memory(scenario_, weights_);
+    steps_ = plan_step_memory(scenario_, weights_, PlanManner{.drafts = drafts});
     const PlannedStep& memory = steps_->memory;
     if (planner_ == kCeiling) {
       return std::ranges::all_of(memory.stages, [&](const StageMemoryPlan& stage) {
@@ -219,6 +224,13 @@ PointsReport batch_points(const std::string& scenario, const std::vector<BatchAn
   return points;
 }
 
+/// The ceiling is that of recomputation and copies of activations, for whole micro-batches.
+bool can_pass_ceiling(const MemorySettings& settings, const std::string& planner) {
+  return offloads_optimizer(memory_planner_of(planner)) || settings.split_batch > 1 ||
+         settings.packing != ActivationPacking::as_it_is ||
+         settings.optimizer_states != OptimizerStates::on_gpu;
+}
+
 void run_plan_batch(const PlanBatchOptions& options) {
   Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
   if (options.no_swap) scenario.memory.swap = false;
@@ -227,22 +239,31 @@ void run_plan_batch(const PlanBatchOptions& options) {
   for (const std::string& name : options.planners)
     if (name != "none") planners.push_back(name);
   if (options.planners.empty())
-    for (const char* name : {"tessera", "libra", "chen_sqrt", "megatron_block", "megatron_uniform"})
+    for (const char* name : {"tessera", "chen_sqrt", "megatron_block", "megatron_uniform"})
       planners.emplace_back(name);
-  planners.emplace_back(kCeiling);
   std::vector<BatchAnswer> answers;
   StatusLine status;
-  BatchProgress progress(planners.size());
+  BatchProgress progress(planners.size() + 1);
+  const auto search = [&](const std::string& planner, std::optional<Seconds> slowest,
+                          std::int64_t known, std::int64_t most) {
+    BatchSearch batches(scenario, planner, weights, slowest, progress, status);
+    const BatchAnswer answer = batches.run(known, most);
+    progress.planner_ended(answer, status);
+    return answer;
+  };
+  const BatchAnswer ceiling = search(kCeiling, {}, 0, BatchSearch::kMost);
   for (const std::string& planner : planners) {
     std::optional<Seconds> slowest;
-    const bool limited = options.slowdown > 0 && planner != kCeiling;
-    if (limited && !answers.empty() && answers.front().per_sample)
+    const bool limited = options.slowdown > 0 && !answers.empty();
+    if (limited && answers.front().per_sample)
       slowest = *answers.front().per_sample * options.slowdown;
     const std::int64_t known = answers.empty() ? 0 : answers.front().micro_batch;
-    answers.push_back(
-        BatchSearch(scenario, planner, weights, slowest, progress, status).run(known));
-    progress.planner_ended(answers.back());
+    const std::int64_t most = can_pass_ceiling(scenario.memory, planner)
+                                  ? BatchSearch::kMost
+                                  : std::max(known, ceiling.micro_batch);
+    answers.push_back(search(planner, slowest, known, most));
   }
+  answers.push_back(ceiling);
   if (!options.report_file.empty())
     write_output_file(options.report_file,
                       points_page(batch_points(scenario.name, answers), TESSERA_VERSION));
@@ -257,7 +278,10 @@ void add_plan_batch_command(CLI::App& plan) {
       "batch", "Find the largest micro-batch that fits, without and with a memory plan");
   add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
-  command->add_option("--planner", options->planners, "besides none; repeatable")
+  command
+      ->add_option("--planner", options->planners,
+                   "besides none; repeatable (default: tessera, chen_sqrt, megatron_block, "
+                   "megatron_uniform)")
       ->check(CLI::IsMember(memory_planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");
   command

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "hw/units/input_error.h"
 #include "sim/engine/engine.h"
 #include "sim/plan/plan.h"
 #include "sim/process/forked_call.h"
@@ -217,11 +218,17 @@ Json framework_plan(const Scenario& scenario, const PredictorWeights& weights, B
   const Trials trials(scenario, weights, budget);
   const std::vector<Way> ways = ways_of(framework, trials);
   std::vector<Tried> tried;
+  Json refused = Json::array();
   for (const Way& way : ways) {
-    progress(tried.size(), ways.size() + 1);
-    tried.push_back(trials.of(way));
+    progress(tried.size() + refused.size(), ways.size() + 1);
+    try {
+      tried.push_back(trials.of(way));
+    } catch (const InputError& error) {  // not for this model
+      if (way.recompute == Recompute::none && way.planner == MemoryPlanner::off) throw;
+      refused.push_back({{"settings", settings_of(way)}, {"why", error.what()}});
+    }
   }
-  progress(tried.size(), ways.size() + 1);
+  progress(ways.size(), ways.size() + 1);
   const Tried& best = *std::ranges::min_element(tried, is_better);
   Json answer{{"framework", framework.name}, {"scenario", scenario.name}};
   const std::string& profile = scenario.step.framework.name;
@@ -239,6 +246,7 @@ Json framework_plan(const Scenario& scenario, const PredictorWeights& weights, B
   }
   answer["tried"] = Json::array();
   for (const Tried& one : tried) answer["tried"].push_back(json_of(framework, one));
+  if (!refused.empty()) answer["refused"] = std::move(refused);
   return answer;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/cli/commands.h"
+#include "app/cli/commands/memory_budget.h"
 #include "app/cli/commands/plan_program.h"
 #include "app/html/graph_plan_page.h"
 #include "app/shell/output.h"
@@ -62,6 +63,10 @@ remat::HostLink link_of(const PlanGraphOptions& options, const remat::Instance& 
 }
 
 remat::ByteCount budget_of(const PlanGraphOptions& options, const remat::Instance& instance) {
+  const remat::Graph& graph = instance.graph;
+  if (const auto share = share_after("--budget", options.budget))
+    return share_of_activations(*share, Bytes(graph.static_bytes()), Bytes(base_peak(graph)))
+        .value();
   if (!options.budget.empty()) return bytes_of("--budget", options.budget).value();
   if (instance.memory) return *instance.memory;
   throw InputError({.where = "--budget",
@@ -106,7 +111,8 @@ void add_plan_graph_command(CLI::App& plan, ExitCode& exit_code) {
   command->add_option("FILE", options->file, "JSON graph or DTR operator log")->required();
   command->add_option("--instance", options->instance, "which graph of a file of many, from 0");
   command->add_option("--budget", options->budget,
-                      "memory of the device, what is always held included, for instance 8GiB");
+                      "memory of the device, what is always held included, for instance 8GiB, or "
+                      "with 60% of what is held above that without a plan");
   command->add_option("--planner", options->planner, "who plans (default tessera)")
       ->check(CLI::IsMember(remat::planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");

@@ -2,10 +2,12 @@
 #include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cli/commands.h"
+#include "app/cli/commands/memory_budget.h"
 #include "app/cli/commands/plan_frameworks.h"
 #include "app/cli/provenance_of.h"
 #include "app/html/memory_plan_page.h"
@@ -41,33 +43,57 @@ struct PlanMemoryOptions {
   std::string framework;
 };
 
-Bytes bytes_after(const char* option, const std::string& text) {
-  try {
-    return parse_bytes(text);
-  } catch (const InputError& error) {
-    Problem problem = error.problems().front();
-    problem.where = option;
-    throw InputError(problem);
-  }
-}
+/// What a text after --budget or --budgets says, for one scenario: bytes, or a share of what its
+/// fullest stage holds above its states without a plan.
+class BudgetReader {
+ public:
+  BudgetReader(const Scenario& scenario, const PredictorWeights& weights)
+      : scenario_(scenario), weights_(weights) {}
 
-/// "20GiB:80GiB:5GiB": first, last, step.
-std::vector<Bytes> range_of(const std::string& text) {
-  std::vector<Bytes> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(':', begin), text.size());
-    parts.push_back(bytes_after("--budgets", text.substr(begin, end - begin)));
-    begin = end + 1;
+  Bytes one(const std::string& text) {
+    if (const auto share = share_after("--budget", text)) return of_share(*share);
+    return parsed_option("--budget", text, parse_bytes);
   }
-  constexpr std::int64_t kMost = 1000;
-  const bool valid = parts.size() == 3 && parts[2].value() > 0 && parts[0] <= parts[1] &&
-                     (parts[1] - parts[0]).value() / parts[2].value() < kMost;
-  if (!valid)
-    throw InputError({"--budgets", "is " + text, "give first:last:step, as 20GiB:80GiB:5GiB"});
-  std::vector<Bytes> budgets;
-  for (Bytes budget = parts[0]; budget <= parts[1]; budget += parts[2]) budgets.push_back(budget);
-  return budgets;
-}
+
+  /// "20GiB:80GiB:5GiB" or "30%:90%:10%": first, last, step.
+  std::vector<Bytes> range(const std::string& text) {
+    std::vector<double> parts;
+    int shares = 0;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(':', begin), text.size());
+      const std::string part = text.substr(begin, end - begin);
+      const std::optional<double> share = share_after("--budgets", part);
+      shares += share ? 1 : 0;
+      parts.push_back(
+          share ? *share
+                : static_cast<double>(parsed_option("--budgets", part, parse_bytes).value()));
+      begin = end + 1;
+    }
+    constexpr double kMost = 1000;
+    const bool valid = parts.size() == 3 && (shares == 0 || shares == 3) && parts[2] > 0 &&
+                       parts[0] <= parts[1] && (parts[1] - parts[0]) / parts[2] < kMost;
+    if (!valid)
+      throw InputError(
+          {"--budgets", "is " + text, "give first:last:step, as 20GiB:80GiB:5GiB or 30%:90%:10%"});
+    const int steps = static_cast<int>((parts[1] - parts[0]) / parts[2] + 1e-6);
+    std::vector<Bytes> budgets;
+    for (int i = 0; i <= steps; ++i) {
+      const double budget = parts[0] + i * parts[2];
+      budgets.push_back(shares > 0 ? of_share(budget) : Bytes(static_cast<std::int64_t>(budget)));
+    }
+    return budgets;
+  }
+
+ private:
+  Bytes of_share(double share) {
+    if (!fullest_) fullest_ = fullest_stage_without_plan(scenario_, weights_);
+    return share_of_activations(share, fullest_->static_bytes, fullest_->base_peak);
+  }
+
+  const Scenario& scenario_;
+  const PredictorWeights& weights_;
+  std::optional<StageMemoryPlan> fullest_;
+};
 
 /// Memory of every stage over a simulated step, with the step's time (memory_of_stages()).
 nlohmann::ordered_json simulated_memory(const TimedProgram& timed) {
@@ -94,7 +120,7 @@ class PlanQuestion {
   const MemoryPlanReport& plan(Bytes budget, bool simulates = true,
                                const PlanProgress& progress = {}) {
     if (budget.value() > 0) scenario_.memory.budget = budget;
-    steps_.push_back(plan_step_memory(scenario_, weights_, progress));
+    steps_.push_back(plan_step_memory(scenario_, weights_, PlanManner{.progress = progress}));
     const PlannedSteps& steps = steps_.back();
     MemoryPlanReport report{.scenario = scenario_.name,
                             .planner = std::string(name_of(scenario_.memory.planner)),
@@ -117,6 +143,7 @@ class PlanQuestion {
     return reports_.back();
   }
   const std::vector<MemoryPlanReport>& reports() const { return reports_; }
+  BudgetReader budgets() const { return {scenario_, weights_}; }
 
   /// Of the plan that was made and simulated last.
   std::string page() const {
@@ -142,14 +169,13 @@ const MemoryPlanReport& planned_visibly(PlanQuestion& question, Bytes budget, bo
 }
 
 int fullest_stage(const PlannedStep& memory) {
-  const auto fullest = std::ranges::max_element(memory.stages, {}, &StageMemoryPlan::base_peak);
-  return fullest->stage;
+  return std::ranges::max_element(memory.stages, {}, &StageMemoryPlan::base_peak)->stage;
 }
 
 ExitCode run_plan_memory(const PlanMemoryOptions& options) {
   PlanQuestion question(options);
   if (!options.budgets.empty()) {
-    const std::vector<Bytes> budgets = range_of(options.budgets);
+    const std::vector<Bytes> budgets = question.budgets().range(options.budgets);
     StatusLine status;
     for (std::size_t i = 0; i < budgets.size(); ++i) {
       status.show(i, budgets.size(), "budgets");
@@ -164,7 +190,7 @@ ExitCode run_plan_memory(const PlanMemoryOptions& options) {
                                    : for_people(memory_curve_table(curve)));
     return ExitCode::ok;
   }
-  const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
+  const Bytes budget = options.budget.empty() ? Bytes(0) : question.budgets().one(options.budget);
   const MemoryPlanReport& report = planned_visibly(question, budget, options.fast);
   if (!options.picture_file.empty())
     write_output_file(options.picture_file,
@@ -179,11 +205,12 @@ ExitCode run_framework_plan(const PlanMemoryOptions& options) {
   Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
   if (options.no_swap) scenario.memory.swap = false;
   if (options.fast) scenario.memory.thorough = false;
-  const Bytes budget =
-      options.budget.empty() ? scenario.memory.budget : bytes_after("--budget", options.budget);
+  const PredictorWeights weights = shipped_weights();
+  const Bytes budget = options.budget.empty() ? scenario.memory.budget
+                                              : BudgetReader(scenario, weights).one(options.budget);
   StatusLine status;
   const auto answer = framework_plan(
-      scenario, shipped_weights(), budget, options.framework,
+      scenario, weights, budget, options.framework,
       [&](std::size_t done, std::size_t all) { status.show(done, all, "ways tried"); });
   print(answer.dump(2) + "\n");
   return answer["fits"].get<bool>() ? ExitCode::ok : ExitCode::does_not_fit;
@@ -192,7 +219,7 @@ ExitCode run_framework_plan(const PlanMemoryOptions& options) {
 ExitCode run_plan_export(const PlanMemoryOptions& options) {
   if (!options.framework.empty()) return run_framework_plan(options);
   PlanQuestion question(options);
-  const Bytes budget = options.budget.empty() ? Bytes(0) : bytes_after("--budget", options.budget);
+  const Bytes budget = options.budget.empty() ? Bytes(0) : question.budgets().one(options.budget);
   const MemoryPlanReport& report =
       planned_visibly(question, budget, options.fast, !options.report_file.empty());
   if (!options.report_file.empty()) write_output_file(options.report_file, question.page());
@@ -206,8 +233,9 @@ CLI::App* add_common(CLI::App& plan, const char* name, const char* about,
   add_scenario_argument(*command, options->file);
   add_set_option(*command, options->overrides);
   command->add_option("--budget", options->budget,
-                      "per GPU, for what the framework's allocator holds, as 40GiB (default: the "
-                      "scenario's memory.budget, else the GPU's memory)");
+                      "per GPU, for what the framework's allocator holds, as 40GiB, or with 60% of "
+                      "the activations (default: the scenario's memory.budget, else the GPU's "
+                      "memory)");
   command->add_option("--planner", options->planner, "who plans (default: the scenario's, tessera)")
       ->check(CLI::IsMember(memory_planner_names()));
   command->add_flag("--no-swap", options->no_swap, "recomputation alone");
@@ -224,7 +252,7 @@ void add_plan_memory_command(CLI::App& plan, ExitCode& exit_code) {
   CLI::App* command = add_common(
       plan, "memory", "Make a step fit: what runs again, what is swapped, what it costs", options);
   command->add_option("--budgets", options->budgets,
-                      "a curve: first:last:step, as 20GiB:80GiB:5GiB");
+                      "a curve: first:last:step, as 20GiB:80GiB:5GiB or 30%:90%:10%");
   command->add_option("--picture", options->picture_file,
                       "write memory before and after of the fullest stage as SVG");
   add_format_option(*command, options->format, {"table", "json"});

@@ -15,6 +15,8 @@ MemoryPressure::MemoryPressure(MemoryHost host, const StageMemory& memory)
       rerun_of_op_(host_.program.ops.size(), -1) {
   for (std::size_t i = 0; i < reruns_.all().size(); ++i)
     rerun_of_op_[static_cast<std::size_t>(reruns_.all()[i].op)] = static_cast<std::int32_t>(i);
+  for (std::int32_t op = 0; op < host_.ops(); ++op)
+    if (is_collective(host_.op(op).kind) && host_.op(op).freed > Bytes(0)) returning_.insert(op);
 }
 
 EvictionView MemoryPressure::view() const {
@@ -46,7 +48,7 @@ bool MemoryPressure::admit(std::int32_t op) {
 
 /// Whether `tensors` are there and `taken` fits besides, for `op` or what has to run ahead of it.
 /// What is used up to `op` leaves only where nothing else is left to, and what is used up to
-/// `until` not at all.
+/// `until` not at all; nothing leaves for what collectives that were launched before will free.
 bool MemoryPressure::provide(std::int32_t op, std::span<const std::int32_t> tensors, Bytes taken,
                              std::int32_t until) {
   Bytes needed = taken;
@@ -59,7 +61,8 @@ bool MemoryPressure::provide(std::int32_t op, std::span<const std::int32_t> tens
     if (place != Place::device && place != Place::nowhere) complete = false;
   }
   if (needed > Bytes(0)) {
-    const auto lacking = [&] { return needed - room() - residency_.leaving_bytes(); };
+    const Bytes coming = returning_before(op);
+    const auto lacking = [&] { return needed - room() - residency_.leaving_bytes() - coming; };
     if (lacking() > Bytes(0)) make_room(lacking(), op);
     if (lacking() > Bytes(0) && until < op) make_room(lacking(), until);
   }
@@ -93,21 +96,34 @@ void MemoryPressure::begin(std::int32_t op) {
 
 void MemoryPressure::ended(std::int32_t op) {
   if (op == running_) running_ = -1;
+  returning_.erase(op);
   const std::int32_t rerun = rerun_of_op_[static_cast<std::size_t>(op)];
   if (rerun >= 0 && host_.limit().recompute) can_rerun_.push_back(rerun);
   for (const std::int32_t tensor : lives_.of_op(op)) residency_.release(tensor);
 }
 
-// The levels are those that follow if nothing else left or returned.
+Bytes MemoryPressure::returning_before(std::int32_t op) const {
+  Bytes sum;
+  for (const std::int32_t before : returning_) {
+    if (before >= op) break;
+    sum += host_.op(before).freed;
+  }
+  return sum;
+}
+
+// The levels are those that follow if nothing else left or returned. Collectives are taken to end
+// where they were launched: an op that comes too early waits.
 void MemoryPressure::look_ahead(std::int32_t op) {
   const Bytes limit = host_.limit().bytes;
   const Bytes used = host_.ledger.used();
-  Forecast ahead{.level = used - residency_.leaving_bytes() + host_.net_of(op),
-                 .spare = limit - used - host_.taken_by(op),
-                 .counted = {},
-                 .given_up_later = {}};
+  Forecast ahead{
+      .level = used - residency_.leaving_bytes() + host_.net_of(op) - returning_before(op),
+      .spare = limit - used - host_.taken_by(op),
+      .counted = {},
+      .given_up_later = {}};
   int looked = 0;
   for (std::int32_t next = op + 1; next < host_.ops() && looked < kHorizon; ++next) {
+    if (returning_.contains(next)) ahead.level -= host_.op(next).freed;
     if (!host_.runs_kernels(next)) continue;
     ++looked;
     const Bytes taken = bring_back_for(next, ahead);

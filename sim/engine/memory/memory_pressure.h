@@ -70,6 +70,8 @@ class MemoryPressure final : public MemoryKeeper {
                std::int32_t until);
   void begin(std::int32_t op);
   void look_ahead(std::int32_t op);
+  /// Of buffers that ops launched ahead of `op` free when they end.
+  Bytes returning_before(std::int32_t op) const;
   /// What `next` needs comes back as far as there is room to spare, and counts as there. Returns
   /// what it takes besides, or what has to run again ahead of it.
   Bytes bring_back_for(std::int32_t next, Forecast& ahead);
@@ -91,10 +93,11 @@ class MemoryPressure final : public MemoryKeeper {
   Residency residency_;
   KernelHorizon horizon_;
   CopyLanes lanes_;
-  std::vector<std::int32_t> rerun_of_op_;             ///< position in `reruns_.all()`; -1: none
-  std::vector<std::int32_t> can_rerun_;               ///< that ran, no result of theirs was used
-  std::int32_t next_rerun_ = -1;                      ///< has room, or runs
-  std::int32_t running_ = -1;                         ///< kernels
+  std::vector<std::int32_t> rerun_of_op_;  ///< position in `reruns_.all()`; -1: none
+  std::set<std::int32_t> returning_;       ///< collectives that free buffers and have not ended
+  std::vector<std::int32_t> can_rerun_;    ///< that ran, no result of theirs was used
+  std::int32_t next_rerun_ = -1;           ///< has room, or runs
+  std::int32_t running_ = -1;              ///< kernels
   std::map<std::int32_t, MemoryShortage> shortages_;  ///< by op that waits for room
   std::map<std::int32_t, Seconds> waiting_since_;     ///< kernels that wait for memory alone
   std::vector<PressureRerun> reran_;

@@ -127,7 +127,9 @@ TimedProgram timed_again(TimedProgram timed, Bytes budget, const Scenario& scena
 void set_times(const StepOptions& step, const std::vector<RankProgram>& stages, Seconds behind,
                PlannedStep& planned) {
   const PassesTime passes = passes_time(step, stages, planned.stages);
-  planned.passes_time = passes.planned + behind;
+  const bool alone = planned.stages.size() == 1;  // nothing else hides what it waits for
+  const Seconds added = alone ? planned.stages.front().added_time : Seconds(0);
+  planned.passes_time = std::max(passes.planned, passes.base + added) + behind;
   planned.added_time = planned.passes_time - passes.base;
 }
 
@@ -221,7 +223,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
 }
 
 PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor& predictor,
-                                TimedProgram timed, const PlanProgress& progress) {
+                                TimedProgram timed, const PlanManner& manner) {
   OperatorCosts costs(predictor, timed);
   const OpTime time = [&](const GraphOp& op) { return costs.of(op); };
   const MemorySettings& settings = scenario.memory;
@@ -235,7 +237,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
   std::vector<DriveTransfer> drives;
   Seconds slowest_states;
   for (std::size_t s = 0; s < planned.stages.size(); ++s) {
-    if (progress) progress(s, planned.stages.size());
+    if (manner.progress) manner.progress(s, planned.stages.size());
     StageMemoryPlan& plan = planned.stages[s];
     if (!plan.needed) {
       leave_alone(plan, time);
@@ -248,7 +250,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
       offload.run(plan, link, host_bytes, timed);
       continue;
     }
-    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known);
+    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known, manner.drafts);
     StageMeans means(scenario, link, host_bytes, time, style);
     means.plan(plan, planner, timed);
     slowest_states = std::max(slowest_states, means.offload());

@@ -42,8 +42,10 @@ struct StageMemoryPlan {
   Seconds base_time;       ///< kernels and tensor-parallel collectives of a micro-batch
   Seconds planned_time;    ///< with what runs again, and stalls for copies
   Seconds recompute, stall;
-  Bytes copied;      ///< of a micro-batch, both directions
-  Bytes host_bytes;  ///< of the copies of all micro-batches in flight
+  Seconds added_time;  ///< of all micro-batches, with waits for gathers, reductions and their room
+  bool waits_for_room = false;  ///< until gradients are reduced
+  Bytes copied;                 ///< of a micro-batch, both directions
+  Bytes host_bytes;             ///< of the copies of all micro-batches in flight
   remat::DecisionCounts decisions;
   double certified_gap = 0;
   std::string infeasible;  ///< why: the operator and the missing bytes

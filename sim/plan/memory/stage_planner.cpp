@@ -154,11 +154,13 @@ StagePlanner::Attempts StagePlanner::without_waiting(Depth depth) const {
   /// A fast search takes 40 s for the 96 layers of GPT-3 175B on one stage, and finds little more
   /// than a draft.
   constexpr std::size_t kMany = 4000;
-  std::size_t ops = 0;
-  for (const ChunkMemoryPlan& chunk : plan_->chunks) ops = std::max(ops, chunk.ops.ops.size());
-  if (depth == Depth::fast && ops > kMany) {
+  std::size_t ops = 0;  // of chunks with transfers beside them, whose plans are seldom free
+  for (const ChunkMemoryPlan& chunk : plan_->chunks)
+    if (!chunk.ops.transfers.empty()) ops = std::max(ops, chunk.ops.ops.size());
+  const bool many = settings_.planner == MemoryPlanner::tessera && ops > kMany;
+  if (drafts_ || (many && depth == Depth::fast)) {
     Attempts drafted = attempt(Bytes(0), Depth::draft);
-    if (is_feasible(drafted)) return drafted;
+    if (drafts_ || is_feasible(drafted)) return drafted;
   }
   return attempt(Bytes(0), depth);
 }
@@ -179,6 +181,7 @@ StagePlanner::Attempts StagePlanner::best_of_shares(Bytes most) const {
   Attempts best = std::move(drafted.front().attempts);
   // What few sweeps do not find, more may.
   const bool found = is_feasible(best);
+  if (drafts_) return best;
   const std::size_t again = !drafts ? 0 : found ? kWorthMore : drafted.size();
   Bytes best_share = drafted.front().share;
   for (std::size_t i = 0; i < again; ++i) {
@@ -242,7 +245,7 @@ StageGraph StagePlanner::graph_of(const ChunkMemoryPlan& chunk, Bytes share) con
   const int others = plan_->in_flight - 1;
   StageRoom room{.static_bytes = plan_->static_bytes + plan_->buffer_bytes +
                                  Bytes(share.value() * static_cast<std::int64_t>(others))};
-  if (settings_.swap) room.copies = BytesPerSecond(link_.bytes_per_ns * 1e9);
+  room.copies = copies();
   if (others > 0 && chunk.waits)
     room.while_waiting = std::max(Bytes(0), budget_ - room.static_bytes - share);
   return stage_graph(chunk.ops, "stage " + std::to_string(plan_->stage), time_, room);
@@ -332,14 +335,20 @@ void StagePlanner::refuse(const Attempt& made) {
   const remat::PlanResult& result = made.result;
   plan_->feasible = false;
   const bool proven = budget_.value() < result.lower_bound.bytes;
-  const std::int64_t needed = proven ? result.lower_bound.bytes : result.cost.peak;
-  plan_->missing = Bytes(needed - budget_.value());
+  const bool on_host = !proven && result.cost.peak <= budget_.value();  // what is missing
+  const Bytes room = on_host ? host_bytes_ / plan_->in_flight : budget_;
+  const Bytes needed(on_host  ? result.cost.host_peak
+                     : proven ? result.lower_bound.bytes
+                              : result.cost.peak);
+  plan_->missing = needed - room;
   const remat::OpId op = result.lower_bound.op;
   const std::string name = op < 0 ? "its kept tensors" : std::string(made.graph.graph.op_name(op));
-  const std::string what = proven ? name + " needs" : "the lowest peak found is";
+  const std::string what = on_host  ? "copies of a micro-batch need"
+                           : proven ? name + " needs"
+                                    : "the lowest peak found is";
   plan_->infeasible = "stage " + std::to_string(plan_->stage) + ": " + what + " " +
-                      to_text(Bytes(needed)) + ", " + to_text(plan_->missing) +
-                      " more than the budget";
+                      to_short_text(needed) + ", " + to_short_text(plan_->missing) + " more than " +
+                      (on_host ? "its share of host memory" : "the budget");
 }
 
 }  // namespace tessera

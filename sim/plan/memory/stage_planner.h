@@ -64,17 +64,23 @@ class KnownPlans {
 /// one with the fastest plans is taken.
 class StagePlanner {
  public:
-  /// `settings`, `time` and `known` must outlive it.
+  /// `settings`, `time` and `known` must outlive it; `drafts` as PlanManner has it.
   StagePlanner(const MemorySettings& settings, const remat::HostLink& link, Bytes budget,
-               Bytes host_bytes, const OpTime& time, KnownPlans& known)
+               Bytes host_bytes, const OpTime& time, KnownPlans& known, bool drafts)
       : settings_(settings),
         link_(link),
         budget_(budget),
         host_bytes_(host_bytes),
         time_(time),
-        known_(known) {}
+        known_(known),
+        drafts_(drafts && settings.planner == MemoryPlanner::tessera) {}
 
   Bytes budget() const { return budget_; }
+  const OpTime& time() const { return time_; }
+  /// The rate of a plan's copies; 0 where it makes none.
+  BytesPerSecond copies() const {
+    return BytesPerSecond(settings_.swap ? link_.bytes_per_ns * 1e9 : 0);
+  }
   void plan(StageMemoryPlan& result);
   /// Whether plan_layers() may do better than plan().
   bool has_plans_by_layers(const StageMemoryPlan& plan) const {
@@ -113,6 +119,7 @@ class StagePlanner {
   Bytes budget_, host_bytes_;
   const OpTime& time_;
   KnownPlans& known_;
+  bool drafts_;
   StageMemoryPlan* plan_ = nullptr;
 };
 

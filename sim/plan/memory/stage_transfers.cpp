@@ -1,6 +1,9 @@
 #include "sim/plan/memory/stage_transfers.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
 
 #include "sim/plan/memory/split_micro_batches.h"
 
@@ -52,7 +55,109 @@ GraphOp collective_of(const ProgramOp& op) {
   return collective;
 }
 
+/// Memory as kernels find it, and when there is room for them.
+class RoomOverTime {
+ public:
+  RoomOverTime(Bytes limit, Bytes held) : limit_(limit), level_(held) {}
+
+  /// When what needs `taken` can start, `start` at the earliest.
+  Seconds wait(Seconds start, Bytes taken) {
+    while (!returning_.empty()) {
+      const auto [end, bytes] = *returning_.begin();
+      if (end > start && level_ + taken <= limit_) return start;
+      start = std::max(start, end);
+      level_ -= bytes;
+      returning_.erase(returning_.begin());
+    }
+    return start;
+  }
+  void change(Bytes net) { level_ += net; }
+  void returns(Seconds end, Bytes bytes) { returning_.emplace(end, bytes); }
+
+ private:
+  Bytes limit_, level_;
+  std::multimap<Seconds, Bytes> returning_;  ///< that collectives free, by when they end
+};
+
+/// When the ops of a stage start and end that wait for their streams, each other and room alone.
+class OpDates {
+ public:
+  explicit OpDates(const StageWalkSetting& setting)
+      : setting_(setting), room_(setting.limit, setting.held), known_(setting.segments.size()) {}
+
+  void add(const ProgramOp& op) {
+    Seconds& stream = streams_[static_cast<std::size_t>(op.stream)];
+    Seconds start = setting_.single_queue ? std::max(stream, queue_) : stream;
+    for (const std::int32_t wait : op.waits)
+      if (wait >= 0) start = std::max(start, ends_[static_cast<std::size_t>(wait)]);
+    const Duration duration = duration_of(op);
+    if (setting_.limit > Bytes(0)) start = with_room(op, start, duration.all);
+    queue_ = start + duration.all - duration.last;
+    stream = start + duration.all;
+    last_ = std::max(last_, stream);
+    starts_.push_back(start);
+    ends_.push_back(stream);
+  }
+  Seconds start(std::size_t op) const { return starts_[op]; }
+  Seconds end(std::size_t op) const { return ends_[op]; }
+  Seconds last() const { return last_; }
+
+ private:
+  /// Of an op, and of what leaves the hardware queue last when it starts.
+  struct Duration {
+    Seconds all, last;
+  };
+
+  Seconds with_room(const ProgramOp& op, Seconds start, Seconds duration) {
+    const bool kernels = op.kind == OpKind::kernels;
+    const Segment* segment =
+        kernels ? &setting_.segments[static_cast<std::size_t>(op.segment.index())] : nullptr;
+    if (op.stream == StreamKind::compute)
+      start = room_.wait(start, op.allocated + (kernels ? segment->peak_above_start : Bytes(0)));
+    room_.change(op.allocated + (kernels ? segment->net_memory : Bytes(0)));
+    if (is_collective(op.kind))
+      room_.returns(start + duration, op.freed);
+    else
+      room_.change(Bytes(0) - op.freed);
+    return start;
+  }
+
+  Duration duration_of(const ProgramOp& op) {
+    if (op.kind == OpKind::kernels) return duration_of(op.segment);
+    const bool copies = op.kind == OpKind::copy_out || op.kind == OpKind::copy_in;
+    Seconds time;
+    if (is_collective(op.kind)) time = setting_.time(collective_of(op)).time;
+    if (copies && setting_.copies.value() > 0)
+      time = Seconds(static_cast<double>(op.bytes.value()) / setting_.copies.value());
+    return {time, time};
+  }
+  Duration duration_of(SegmentId segment) {
+    const auto at = static_cast<std::size_t>(segment.index());
+    if (known_[at]) return *known_[at];
+    Duration sum;
+    for (const KernelLaunch& launch : setting_.segments[at].kernels) {
+      GraphOp op;
+      op.kernel = launch.kernel;
+      sum.last = setting_.time(op).time;
+      sum.all += sum.last;
+    }
+    known_[at] = sum;
+    return sum;
+  }
+
+  const StageWalkSetting& setting_;
+  RoomOverTime room_;
+  std::vector<std::optional<Duration>> known_;  ///< by segment
+  std::array<Seconds, kStreamCount> streams_{};
+  Seconds queue_, last_;
+  std::vector<Seconds> starts_, ends_;  ///< by op
+};
+
 }  // namespace
+
+bool reduces(const ProgramOp& op) {
+  return op.stream == StreamKind::data_comm && op.phase == Phase::gradient_reduction;
+}
 
 bool gathers(const ProgramOp& op) {
   return op.stream == StreamKind::data_comm &&
@@ -75,6 +180,31 @@ std::vector<std::size_t> earliest_places(const RankProgram& stage, bool single_q
     if (op.stream == StreamKind::compute) kernels = i;
   }
   return places;
+}
+
+std::vector<std::size_t> places_in_memory(const RankProgram& stage,
+                                          const StageWalkSetting& setting) {
+  std::vector<std::size_t> places = earliest_places(stage, setting.single_queue);
+  if (std::ranges::none_of(stage.ops, reduces)) return places;
+  OpDates dates(setting);
+  std::vector<std::size_t> kernels;  // of the compute stream
+  for (std::size_t i = 0; i < stage.ops.size(); ++i) {
+    dates.add(stage.ops[i]);
+    if (stage.ops[i].stream == StreamKind::compute) kernels.push_back(i);
+  }
+  const auto start = [&](std::size_t op) { return dates.start(op); };
+  for (std::size_t i = 0; i < stage.ops.size(); ++i) {
+    if (!reduces(stage.ops[i])) continue;
+    const auto next = std::ranges::lower_bound(kernels, dates.end(i), {}, start);
+    places[i] = std::max(i, next == kernels.end() ? stage.ops.size() : *next);
+  }
+  return places;
+}
+
+Seconds walked_time(const RankProgram& stage, const StageWalkSetting& setting) {
+  OpDates dates(setting);
+  for (const ProgramOp& op : stage.ops) dates.add(op);
+  return dates.last();
 }
 
 std::vector<StageTransfer> transfers_beside(const RankProgram& stage, const ChunkMemoryPlan& chunk,

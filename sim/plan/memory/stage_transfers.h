@@ -15,6 +15,30 @@ bool gathers(const ProgramOp& op);
 /// kernels launched ahead of them, until the last of these begins.
 std::vector<std::size_t> earliest_places(const RankProgram& stage, bool single_queue);
 
+/// Reduces gradients beside the passes.
+bool reduces(const ProgramOp& op);
+
+/// What a walk through a stage's ops takes for granted. Both references must outlive it.
+struct StageWalkSetting {
+  const std::vector<Segment>& segments;
+  const OpTime& time;
+  bool single_queue = false;   ///< all streams share one hardware queue
+  BytesPerSecond copies = {};  ///< to and from host memory; 0: copies take no time
+  Bytes limit = {};            ///< of memory; 0: none
+  Bytes held = {};             ///< all the time
+};
+
+/// By op: ahead of which it counts in memory. Gathers where they start at the earliest, reductions
+/// of gradients and what follows them on their stream where they end, each op taking as long as it
+/// takes alone: what they free is there until then. Others are their own place.
+std::vector<std::size_t> places_in_memory(const RankProgram& stage,
+                                          const StageWalkSetting& setting);
+
+/// When all ops have ended, each as long as it takes alone, behind its stream and what it waits
+/// for. Under a limit kernels wait for room until collectives have freed theirs; where none will,
+/// they do not.
+Seconds walked_time(const RankProgram& stage, const StageWalkSetting& setting);
+
 /// Gathers of parameters and reductions of gradients beside the passes of `chunk`, as its first
 /// micro-batch has them. What only another one does (reductions of gradients that the last one
 /// completes) is left out, as all share a plan.
