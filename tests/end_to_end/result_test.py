@@ -56,7 +56,7 @@ class Result(EndToEnd):
         self.plant("qwen.yaml", "model: qwen3-235b-a22b\ncluster: dgx-h100-x8-rail\n"
                    "training: {framework: megatron, precision: bf16, sequence_length: 8192, global_batch: 64, micro_batch: 1,\n"
                    "           recompute: full, data_parallel: {sharding: parameters}}\nparallelism: {data: 64, expert: 8}\n")
-        run = self.run_tessera("simulate", "qwen.yaml", "--format", "json")
+        run = self.run_tessera("simulate", "qwen.yaml", "--set", "cluster.node.gpu.memory=80GiB", "--format", "json")
         memory = json.loads(run.stdout)["memory"]
         self.assertLess(memory["allocated_bytes"], memory["capacity_bytes"])
         self.assertGreater(memory["device_bytes"], memory["capacity_bytes"])
