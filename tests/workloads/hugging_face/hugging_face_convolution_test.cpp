@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hw/units/input_error.h"
+#include "tests/workloads/hugging_face/read_config.h"
 #include "workloads/hugging_face/hugging_face.h"
 
 namespace tessera {
@@ -11,19 +11,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-HuggingFaceModel read(const std::string& text) {
-  return read_hugging_face_config(text, "config.json");
-}
-
-std::string error_of(const std::string& text) {
-  try {
-    read(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 std::string lfm2(const std::string& more = "") {
   return R"({"model_type": "lfm2", "num_hidden_layers": 16, "hidden_size": 2048,
@@ -36,7 +23,8 @@ std::string lfm2(const std::string& more = "") {
 const std::string kAttending = R"(, "full_attn_idxs": [2, 5, 8, 10, 12, 14])";
 
 TEST(HuggingFaceConvolutions, ReadsLfm2) {
-  const HuggingFaceModel read_model = read(lfm2(R"(, "conv_L_cache": 3)" + kAttending));
+  const HuggingFaceModel read_model =
+      test::read_config(lfm2(R"(, "conv_L_cache": 3)" + kAttending));
   const ModelSpec& model = read_model.model;
   EXPECT_EQ(model.layer_pattern.substr(0, 12), "C-C-*-C-C-*-");
   EXPECT_EQ(model.ffn, 8192);  // two thirds of 12288
@@ -52,17 +40,21 @@ TEST(HuggingFaceConvolutions, ReadsLfm2) {
 }
 
 TEST(HuggingFaceConvolutions, RefusesWhatTheSimulatedLayersAreNot) {
-  EXPECT_EQ(error_of(lfm2(kAttending)), "accepted");
-  EXPECT_THAT(error_of(lfm2()), HasSubstr("layer_types is missing"));
-  EXPECT_THAT(error_of(lfm2(R"(, "conv_L_cache": 4)" + kAttending)), HasSubstr("conv_L_cache"));
-  EXPECT_THAT(error_of(lfm2(R"(, "full_attn_idxs": [16])")), HasSubstr("name layers from 0 to 15"));
-  EXPECT_THAT(error_of(lfm2(R"(, "layer_types": ["conv"])")), HasSubstr("has 1 entries for 16"));
-  EXPECT_THAT(error_of(lfm2(R"(, "conv_dim_out": 1024)" + kAttending)), HasSubstr("conv_dim_out"));
+  EXPECT_EQ(test::config_error(lfm2(kAttending)), "accepted");
+  EXPECT_THAT(test::config_error(lfm2()), HasSubstr("layer_types is missing"));
+  EXPECT_THAT(test::config_error(lfm2(R"(, "conv_L_cache": 4)" + kAttending)),
+              HasSubstr("conv_L_cache"));
+  EXPECT_THAT(test::config_error(lfm2(R"(, "full_attn_idxs": [16])")),
+              HasSubstr("name layers from 0 to 15"));
+  EXPECT_THAT(test::config_error(lfm2(R"(, "layer_types": ["conv"])")),
+              HasSubstr("has 1 entries for 16"));
+  EXPECT_THAT(test::config_error(lfm2(R"(, "conv_dim_out": 1024)" + kAttending)),
+              HasSubstr("conv_dim_out"));
 }
 
 TEST(HuggingFaceConvolutions, ReadsLfm2WithExperts) {
   const ModelSpec model =
-      read(R"({"model_type": "lfm2_moe", "num_hidden_layers": 4, "hidden_size": 2048,
+      test::read_config(R"({"model_type": "lfm2_moe", "num_hidden_layers": 4, "hidden_size": 2048,
     "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 65536,
     "intermediate_size": 7168, "moe_intermediate_size": 1792, "num_dense_layers": 2,
     "num_experts": 32, "num_experts_per_tok": 4, "norm_topk_prob": true, "use_expert_bias": true,
@@ -86,19 +78,19 @@ std::string apertus(const std::string& more = "") {
 }
 
 TEST(HuggingFaceConvolutions, ReadsApertus) {
-  const ModelSpec model = read(apertus(R"(, "post_norm": false)")).model;
+  const ModelSpec model = test::read_config(apertus(R"(, "post_norm": false)")).model;
   EXPECT_EQ(model.activation, Activation::xielu);
   // Two matrices a feed-forward and xIELU's two numbers; norms of heads.
   const std::int64_t layer =
       2 * 4096 * 4096 + 2 * 4096 * 1024 + 2 * 128 + 2 * 4096 * 21504 + 2 + 2 * 4096;
   EXPECT_EQ(parameter_count(model), 32 * layer + 2 * 131072 * 4096 + 4096);
   EXPECT_EQ(parameter_count(model), 8'053'338'176);
-  EXPECT_THAT(error_of(apertus(R"(, "post_norm": true)")), HasSubstr("post_norm"));
+  EXPECT_THAT(test::config_error(apertus(R"(, "post_norm": true)")), HasSubstr("post_norm"));
 }
 
 TEST(HuggingFaceConvolutions, ReadsMimoAsQwen2ThatPredictsFurther) {
   const ModelSpec model =
-      read(R"({"model_type": "mimo", "num_hidden_layers": 36, "hidden_size": 4096,
+      test::read_config(R"({"model_type": "mimo", "num_hidden_layers": 36, "hidden_size": 4096,
     "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
     "intermediate_size": 11008, "vocab_size": 151680, "num_nextn_predict_layers": 1,
     "attention_bias": true, "tie_word_embeddings": false, "use_mrope": false})")
@@ -119,8 +111,9 @@ std::string command_a(const std::string& more) {
 }
 
 TEST(HuggingFaceConvolutions, CommandACallsItsPatternBySwitches) {
-  EXPECT_EQ(parameter_count(read(command_a(R"(, "layer_switch": 4)")).model), 111'057'580'032);
-  EXPECT_THAT(error_of(command_a(R"(, "layer_switch": 4, "sliding_window_pattern": 2)")),
+  EXPECT_EQ(parameter_count(test::read_config(command_a(R"(, "layer_switch": 4)")).model),
+            111'057'580'032);
+  EXPECT_THAT(test::config_error(command_a(R"(, "layer_switch": 4, "sliding_window_pattern": 2)")),
               HasSubstr("layer_switch differs from sliding_window_pattern"));
 }
 
@@ -131,7 +124,8 @@ TEST(HuggingFaceConvolutions, SaysWhatIsMissingOfFamiliesThatAreNotSimulated) {
         {"afmoe", "gates of attention"},
         {"qwen3_5_moe_text", "linear attention"},
         {"deepseek_v32", "an indexer chooses the tokens"}})
-    EXPECT_THAT(error_of(R"({"model_type": ")" + std::string(model_type) + "\"}"), HasSubstr(why));
+    EXPECT_THAT(test::config_error(R"({"model_type": ")" + std::string(model_type) + "\"}"),
+                HasSubstr(why));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hw/units/input_error.h"
+#include "tests/workloads/hugging_face/read_config.h"
 #include "workloads/hugging_face/hugging_face.h"
 
 namespace tessera {
@@ -13,19 +13,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-HuggingFaceModel read(const std::string& text) {
-  return read_hugging_face_config(text, "config.json");
-}
-
-std::string error_of(const std::string& text) {
-  try {
-    read(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 std::string qwen3_next(const std::string& more = "") {
   return R"({"model_type": "qwen3_next", "num_hidden_layers": 48, "hidden_size": 2048,
@@ -40,7 +27,8 @@ std::string qwen3_next(const std::string& more = "") {
 }
 
 TEST(HuggingFaceMixers, ReadsQwen3Next) {
-  const HuggingFaceModel read_model = read(qwen3_next(R"(, "full_attention_interval": 4)"));
+  const HuggingFaceModel read_model =
+      test::read_config(qwen3_next(R"(, "full_attention_interval": 4)"));
   const ModelSpec& model = read_model.model;
   EXPECT_EQ(parameter_count(model), 79'674'391'296);  // delta_net_test.cpp counts it by hand
   EXPECT_EQ(model.layer_pattern.substr(0, 8), "GEGEGE*E");
@@ -63,7 +51,7 @@ std::string falcon_h1(const std::string& more = "") {
 }
 
 TEST(HuggingFaceMixers, FalconH1HasThePublishedSizeToTheLastParameter) {
-  const HuggingFaceModel read_model = read(falcon_h1(R"(, "mamba_rms_norm": false)"));
+  const HuggingFaceModel read_model = test::read_config(falcon_h1(R"(, "mamba_rms_norm": false)"));
   const ModelSpec& model = read_model.model;
   EXPECT_EQ(model.layers, 72) << "a layer of both mixers, a layer of the feed-forward";
   EXPECT_EQ(model.layer_pattern.substr(0, 4), "H-H-");
@@ -79,14 +67,16 @@ TEST(HuggingFaceMixers, FalconH1HasThePublishedSizeToTheLastParameter) {
 }
 
 TEST(HuggingFaceMixers, FalconH1SaysWhatItsLayersDoNotHave) {
-  EXPECT_THAT(error_of(falcon_h1(R"(, "mamba_rms_norm": true)")),
+  EXPECT_THAT(test::config_error(falcon_h1(R"(, "mamba_rms_norm": true)")),
               HasSubstr("mamba_rms_norm is true: no norm is simulated behind the scan"));
-  EXPECT_THAT(error_of(falcon_h1(R"(, "mamba_use_mlp": false)")), HasSubstr("mamba_use_mlp"));
-  EXPECT_THAT(error_of(falcon_h1(R"(, "attn_layer_indices": [1])")),
+  EXPECT_THAT(test::config_error(falcon_h1(R"(, "mamba_use_mlp": false)")),
+              HasSubstr("mamba_use_mlp"));
+  EXPECT_THAT(test::config_error(falcon_h1(R"(, "attn_layer_indices": [1])")),
               HasSubstr("attn_layer_indices"));
   std::string wide = falcon_h1();
   wide.replace(wide.find("1536"), 4, "2048");
-  EXPECT_THAT(error_of(wide), HasSubstr("mamba_d_ssm is not mamba_n_heads * mamba_d_head"));
+  EXPECT_THAT(test::config_error(wide),
+              HasSubstr("mamba_d_ssm is not mamba_n_heads * mamba_d_head"));
 }
 
 TEST(HuggingFaceMixers, TypesAndDenseLayersSayWhatALayerIs) {
@@ -96,12 +86,14 @@ TEST(HuggingFaceMixers, TypesAndDenseLayersSayWhatALayerIs) {
     "linear_key_head_dim": 16, "linear_value_head_dim": 16, "num_experts": 4,
     "num_experts_per_tok": 2, "moe_intermediate_size": 32,
     "shared_expert_intermediate_size": 32, "mlp_only_layers": [0], "layer_types": )";
-  EXPECT_EQ(read(two + R"(["full_attention", "linear_attention"]})").model.layer_pattern, "*-GE");
-  EXPECT_THAT(error_of(two + R"(["full_attention"]})"),
+  EXPECT_EQ(
+      test::read_config(two + R"(["full_attention", "linear_attention"]})").model.layer_pattern,
+      "*-GE");
+  EXPECT_THAT(test::config_error(two + R"(["full_attention"]})"),
               HasSubstr("config.json:6: layer_types is no list of a type for each of 2 layers"));
-  EXPECT_THAT(error_of(two + R"(["full_attention", "sliding_attention"]})"),
+  EXPECT_THAT(test::config_error(two + R"(["full_attention", "sliding_attention"]})"),
               HasSubstr("known: linear_attention, full_attention"));
-  EXPECT_THAT(error_of(two + R"(["full_attention", "linear_attention"],
+  EXPECT_THAT(test::config_error(two + R"(["full_attention", "linear_attention"],
     "use_sliding_window": true})"),
               HasSubstr("config.json:7: use_sliding_window is true"));
 }
@@ -109,11 +101,12 @@ TEST(HuggingFaceMixers, TypesAndDenseLayersSayWhatALayerIs) {
 TEST(HuggingFaceMixers, SizesThatLieAreRefused) {
   std::string lie = qwen3_next();
   lie.replace(lie.find("\"linear_num_key_heads\": 16"), 26, "\"linear_num_key_heads\": 5 ");
-  EXPECT_THAT(error_of(lie), HasSubstr("config.json:4: linear_num_key_heads = 5 does not divide "
-                                       "linear_num_value_heads = 32"));
+  EXPECT_THAT(test::config_error(lie),
+              HasSubstr("config.json:4: linear_num_key_heads = 5 does not divide "
+                        "linear_num_value_heads = 32"));
   lie = qwen3_next();
   lie.replace(lie.find("_dim\": 4,"), 9, "_dim\": 0,");
-  EXPECT_THAT(error_of(lie), HasSubstr("linear_conv_kernel_dim is 0"));
+  EXPECT_THAT(test::config_error(lie), HasSubstr("linear_conv_kernel_dim is 0"));
 }
 
 std::string dit(const std::string& more) {
@@ -128,15 +121,16 @@ std::string dit(const std::string& more) {
 }
 
 TEST(HuggingFaceMixers, ReadsDiffusersDit) {
-  const HuggingFaceModel model = read(dit(R"("norm_type": "ada_norm_zero", "num_layers": 28)"));
+  const HuggingFaceModel model =
+      test::read_config(dit(R"("norm_type": "ada_norm_zero", "num_layers": 28)"));
   EXPECT_EQ(model.model.architecture, VisionArchitecture::dit_xl_2);
   EXPECT_EQ(model.model.image_size, 64);
   EXPECT_THAT(model.approximations, Contains(HasSubstr("embedded once")));
   EXPECT_THAT(
-      error_of(dit(R"("norm_type": "ada_norm_zero", "num_layers": 29)")),
+      test::config_error(dit(R"("norm_type": "ada_norm_zero", "num_layers": 29)")),
       HasSubstr("config.json:7: num_layers = 29 with 16 heads and a width of 1152 is no DiT "
                 "of its paper"));
-  EXPECT_THAT(error_of(dit(R"("norm_type": "layer_norm", "num_layers": 28)")),
+  EXPECT_THAT(test::config_error(dit(R"("norm_type": "layer_norm", "num_layers": 28)")),
               HasSubstr("norm_type is not ada_norm_zero"));
 }
 

@@ -2,22 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hw/units/input_error.h"
+#include "tests/workloads/hugging_face/read_config.h"
 #include "workloads/hugging_face/hugging_face.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string error_of(const std::string& text) {
-  try {
-    read_hugging_face_config(text, "config.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 ModelSpec model_of(const std::string& text, const std::string& where) {
   return read_hugging_face_config(text, where).model;
@@ -112,7 +103,7 @@ TEST(HuggingFaceSiblings, ReadsDenseSiblingsOfLlama) {
     "vocab_size": 125696, "max_position_embeddings": 4096})",
                                      "config.json")),
             7'505'973'248);  // Baichuan2-7B
-  EXPECT_THAT(error_of(R"({"model_type": "baichuan", "num_hidden_layers": 40,
+  EXPECT_THAT(test::config_error(R"({"model_type": "baichuan", "num_hidden_layers": 40,
     "hidden_size": 5120, "num_attention_heads": 40, "intermediate_size": 13696,
     "vocab_size": 125696, "model_max_length": 4096})"),
               HasSubstr("has ALiBi"));
@@ -137,11 +128,13 @@ TEST(HuggingFaceSiblings, ReadsDeepSeek) {
   EXPECT_EQ(model.mtp_layers, 1);
   EXPECT_EQ(
       model_of(deepseek("512", "8, \"num_nextn_predict_layers\": 3"), "config.json").mtp_layers, 3);
-  EXPECT_THAT(error_of(deepseek("512", "8, \"num_nextn_predict_layers\": 17")),
+  EXPECT_THAT(test::config_error(deepseek("512", "8, \"num_nextn_predict_layers\": 17")),
               HasSubstr("num_nextn_predict_layers is 17"));
-  EXPECT_THAT(error_of(deepseek("0", "8")), HasSubstr("config.json:7: kv_lora_rank is 0"));
-  EXPECT_THAT(error_of(deepseek("512", "300")), HasSubstr("exceeds n_routed_experts = 256"));
-  EXPECT_THAT(error_of(deepseek("512", "8, \"topk_group\": 9")),
+  EXPECT_THAT(test::config_error(deepseek("0", "8")),
+              HasSubstr("config.json:7: kv_lora_rank is 0"));
+  EXPECT_THAT(test::config_error(deepseek("512", "300")),
+              HasSubstr("exceeds n_routed_experts = 256"));
+  EXPECT_THAT(test::config_error(deepseek("512", "8, \"topk_group\": 9")),
               HasSubstr("topk_group = 9 exceeds n_group"));
 }
 
@@ -154,7 +147,7 @@ TEST(HuggingFaceSiblings, ReadsGptOss) {
   const ModelSpec model = model_of(text + "128}", "config.json");
   EXPECT_EQ(parameter_count(model), 20'914'757'184);
   EXPECT_EQ(model.window, 128);
-  EXPECT_THAT(error_of(text + "-1}"), HasSubstr("config.json:5: sliding_window is -1"));
+  EXPECT_THAT(test::config_error(text + "-1}"), HasSubstr("config.json:5: sliding_window is -1"));
 }
 
 TEST(HuggingFaceSiblings, LayerTypesGiveThePatternOfWindows) {
@@ -166,7 +159,8 @@ TEST(HuggingFaceSiblings, LayerTypesGiveThePatternOfWindows) {
   EXPECT_EQ(model_of(read(R"("sliding_attention", "sliding_attention")"), "c").full_every, 0);
   EXPECT_EQ(model_of(read(R"("full_attention", "sliding_attention")"), "c").attention_pattern,
             "fw");
-  EXPECT_THAT(error_of(read(R"("full_attention")")), HasSubstr("has 1 entries for 2 layers"));
+  EXPECT_THAT(test::config_error(read(R"("full_attention")")),
+              HasSubstr("has 1 entries for 2 layers"));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hw/units/input_error.h"
+#include "tests/workloads/hugging_face/read_config.h"
 #include "tests/workloads/models.h"
 
 namespace tessera {
@@ -15,15 +15,6 @@ constexpr const char* kGpt2Large = R"({
   "model_type": "gpt2", "n_layer": 36, "n_embd": 1280, "n_head": 20, "n_inner": null,
   "vocab_size": 50257, "n_positions": 1024, "activation_function": "gelu_new",
   "resid_pdrop": 0.1, "attn_pdrop": 0.1, "torch_dtype": "float32"})";
-
-std::string error_of(const std::string& text) {
-  try {
-    read_hugging_face_config(text, "config.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 ModelSpec model_of(const std::string& text, const std::string& where) {
   return read_hugging_face_config(text, where).model;
@@ -108,9 +99,10 @@ TEST(HuggingFaceConfig, ReadsBloomUnderBothOfItsNames) {
     EXPECT_EQ(model.max_positions, 0);
     EXPECT_EQ(parameter_count(model), 176'247'271'424);
   }
-  EXPECT_THAT(error_of(R"({"model_type": "bloom", "n_layer": 2, "n_head": 3, "hidden_size": 64,
+  EXPECT_THAT(
+      test::config_error(R"({"model_type": "bloom", "n_layer": 2, "n_head": 3, "hidden_size": 64,
                            "vocab_size": 100})"),
-              HasSubstr("n_head = 3 does not divide hidden_size = 64"));
+      HasSubstr("n_head = 3 does not divide hidden_size = 64"));
 }
 
 constexpr const char* kMpt = R"({"model_type": "mpt", "d_model": 4096, "n_heads": 32,
@@ -134,24 +126,27 @@ TEST(HuggingFaceConfig, ReadsMptWithAlibiAndWithoutBiases) {
 }
 
 TEST(HuggingFaceConfig, RefusesMptThatTransformersDoesNotRun) {
-  EXPECT_THAT(error_of(mpt("false", "true", "0")), HasSubstr("config.json:2: no_bias is false"));
-  EXPECT_THAT(error_of(mpt("true", "false", "0")),
+  EXPECT_THAT(test::config_error(mpt("false", "true", "0")),
+              HasSubstr("config.json:2: no_bias is false"));
+  EXPECT_THAT(test::config_error(mpt("true", "false", "0")),
               HasSubstr("config.json:3: attn_config.alibi is false"));
-  EXPECT_THAT(error_of(mpt("true", "true", "7")), HasSubstr("attn_config.attn_pdrop is 7"));
-  EXPECT_THAT(error_of(R"({"model_type": "mpt", "attn_config": [], "d_model": 64, "n_heads": 4,
+  EXPECT_THAT(test::config_error(mpt("true", "true", "7")),
+              HasSubstr("attn_config.attn_pdrop is 7"));
+  EXPECT_THAT(
+      test::config_error(R"({"model_type": "mpt", "attn_config": [], "d_model": 64, "n_heads": 4,
                            "n_layers": 2, "vocab_size": 100})"),
-              HasSubstr("attn_config is a list"));
+      HasSubstr("attn_config is a list"));
 }
 
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
-  const std::string error = error_of(R"({"model_type": "odd"})");
+  const std::string error = test::config_error(R"({"model_type": "odd"})");
   EXPECT_THAT(error,
               HasSubstr("config.json:1: model_type \"odd\" is unknown; supported: apertus, "
                         "arcee, baichuan, bailing_moe, bailing_moe_v2, bamba, bert, bloom, cohere, "
                         "cohere2, deepseek"));
   EXPECT_THAT(error, HasSubstr("t5"));
   EXPECT_THAT(error, ::testing::Not(HasSubstr("_vl")));
-  EXPECT_THAT(error_of("{}"), HasSubstr("model_type is missing"));
+  EXPECT_THAT(test::config_error("{}"), HasSubstr("model_type is missing"));
 }
 
 /// A small Llama with more fields, "..., more".
@@ -163,7 +158,7 @@ std::string llama(const std::string& more, const std::string& model_type = "llam
 
 TEST(HuggingFaceConfig, WhatNoFamilyExpressesIsRefusedByName) {
   const auto refused = [](const std::string& field, const std::string& text) {
-    EXPECT_THAT(error_of(llama(field)), HasSubstr("config.json:3: " + text)) << field;
+    EXPECT_THAT(test::config_error(llama(field)), HasSubstr("config.json:3: " + text)) << field;
     const HuggingFaceModel read = read_hugging_face_config(llama(field), "config.json", true);
     ASSERT_EQ(read.approximations.size(), 1U) << field;
     EXPECT_THAT(read.approximations.front(), HasSubstr(text));
@@ -203,7 +198,7 @@ TEST(HuggingFaceConfig, PythonsInfinityAndNanAreValues) {
                "_name_or_path": "NaN \" Infinity")"),
       "config.json");
   EXPECT_EQ(read.model.name, "NaN \" Infinity");
-  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": Infinity})"),
+  EXPECT_THAT(test::config_error(R"({"model_type": "gpt2", "n_layer": Infinity})"),
               HasSubstr("n_layer is \"Infinity\"; use a whole number"));
 }
 
@@ -212,13 +207,13 @@ TEST(HuggingFaceConfig, ArchitecturesStandInForModelType) {
   text.replace(text.find(R"("model_type": "llama",)"), 22, "");
   EXPECT_TRUE(model_of(text, "config.json").qkv_bias);
   text.replace(text.find("Qwen2For"), 8, "SwishFor");
-  EXPECT_THAT(error_of(text),
+  EXPECT_THAT(test::config_error(text),
               HasSubstr("model_type is missing, and architectures = SwishForCausalLM is unknown"));
 }
 
 TEST(HuggingFaceConfig, WellKnownModelsThatAreNotSimulatedSayWhy) {
   const auto why = [](const std::string& model_type) {
-    return error_of(llama("\"a\": 1", model_type));
+    return test::config_error(llama("\"a\": 1", model_type));
   };
   EXPECT_THAT(why("deepseek_v32"),
               HasSubstr("\"deepseek_v32\" is not simulated: an indexer chooses the tokens"));
@@ -247,8 +242,9 @@ TEST(HuggingFaceConfig, TheLanguageModelOfAVisionModelIsRead) {
       "config.json");
   EXPECT_TRUE(flat.model.qkv_bias);
   EXPECT_EQ(flat.approximations.size(), 1U);
-  EXPECT_THAT(error_of(R"({"model_type": "llava", "text_config": {"model_type": "gemma3n"}})"),
-              HasSubstr("text_config.model_type \"gemma3n\" is not simulated"));
+  EXPECT_THAT(
+      test::config_error(R"({"model_type": "llava", "text_config": {"model_type": "gemma3n"}})"),
+      HasSubstr("text_config.model_type \"gemma3n\" is not simulated"));
 }
 
 TEST(HuggingFaceConfig, AHeadSizeOfItsOwnNeedsNoDivisor) {
@@ -260,7 +256,7 @@ TEST(HuggingFaceConfig, AHeadSizeOfItsOwnNeedsNoDivisor) {
 }
 
 TEST(HuggingFaceConfig, ReportsEveryProblemAtOnce) {
-  const std::string text = error_of(R"({
+  const std::string text = test::config_error(R"({
     "model_type": "gpt2", "n_layer": "36", "n_embd": 1280, "n_head": 7,
     "vocab_size": -1, "resid_pdrop": 1.5, "activation_function": "swoosh"})");
   EXPECT_THAT(text, HasSubstr("n_layer is \"36\"; use a whole number from 1 to 10000"));
@@ -273,20 +269,22 @@ TEST(HuggingFaceConfig, ReportsEveryProblemAtOnce) {
 
 TEST(HuggingFaceConfig, SurvivesDeepNesting) {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": )" + deep + "}"),
+  EXPECT_THAT(test::config_error(R"({"model_type": "gpt2", "n_layer": )" + deep + "}"),
               HasSubstr("n_layer is a list"));
 }
 
 TEST(HuggingFaceConfig, ANumberBeyondDoubleIsNoJson) {
-  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": 4.8e444})"), HasSubstr("4.8e444"));
+  EXPECT_THAT(test::config_error(R"({"model_type": "gpt2", "n_layer": 4.8e444})"),
+              HasSubstr("4.8e444"));
 }
 
 TEST(HuggingFaceConfig, RejectsWhatIsNoConfig) {
-  EXPECT_THAT(error_of("not json"), HasSubstr("is not JSON"));
-  EXPECT_THAT(error_of("[1, 2]"), HasSubstr("holds no JSON object"));
-  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": 1e99})"),
+  EXPECT_THAT(test::config_error("not json"), HasSubstr("is not JSON"));
+  EXPECT_THAT(test::config_error("[1, 2]"), HasSubstr("holds no JSON object"));
+  EXPECT_THAT(test::config_error(R"({"model_type": "gpt2", "n_layer": 1e99})"),
               HasSubstr("n_layer is 1e+99"));
-  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_layer": 2.5})"), HasSubstr("n_layer is 2.5"));
+  EXPECT_THAT(test::config_error(R"({"model_type": "gpt2", "n_layer": 2.5})"),
+              HasSubstr("n_layer is 2.5"));
 }
 
 }  // namespace
