@@ -43,6 +43,7 @@ class FrameworkRules {
   void check_pattern();
   void check_delta_nets();
   void check_short_convolutions();
+  void refuse_beside(const std::string& layers);
   void check_plain_branches();
   void check_recipe();
   void check_offload();

@@ -60,12 +60,15 @@ void FrameworkRules::check_delta_nets() {
          "use a divisor of delta_heads");
   require_divisor("parallelism.tensor", step_.layout.tensor, "the key heads of gated delta nets",
                   model_.delta_key_heads);
-  if (step_.layout.context > 1)
-    fail("parallelism.context", "of gated delta nets is not simulated", "use 1");
-  if (step_.lora_rank > 0)
-    fail("training.lora_rank", "of gated delta nets is not simulated", "use 0");
-  if (step_.mean_document > 0)
-    fail("training.mean_document", "of gated delta nets is not simulated", "use 0");
+  refuse_beside("gated delta nets");
+}
+
+/// What layers that carry a state from position to position are not simulated with.
+void FrameworkRules::refuse_beside(const std::string& layers) {
+  const std::string what = "of " + layers + " is not simulated";
+  if (step_.layout.context > 1) fail("parallelism.context", what, "use 1");
+  if (step_.lora_rank > 0) fail("training.lora_rank", what, "use 0");
+  if (step_.mean_document > 0) fail("training.mean_document", what, "use 0");
 }
 
 /// Channels are split over ranks, positions are not.
@@ -73,12 +76,7 @@ void FrameworkRules::check_short_convolutions() {
   if (model_.layer_pattern.find(layer_letter::kShortConvolution) == std::string::npos) return;
   require_divisor("parallelism.tensor", step_.layout.tensor, "the channels of short convolutions",
                   model_.hidden);
-  if (step_.layout.context > 1)
-    fail("parallelism.context", "of short convolutions is not simulated", "use 1");
-  if (step_.lora_rank > 0)
-    fail("training.lora_rank", "of short convolutions is not simulated", "use 0");
-  if (step_.mean_document > 0)
-    fail("training.mean_document", "of short convolutions is not simulated", "use 0");
+  refuse_beside("short convolutions");
 }
 
 /// Layers of one branch have a norm ahead of it, no biases and no dropout behind it.
