@@ -67,7 +67,7 @@ struct GpuSpec {
   FlopsPerSecond fp8;
   FlopsPerSecond int8;
   FlopsPerSecond fp4;  ///< blocks of 16 or 32 that share a scale
-  Bytes memory;        ///< what the driver shows, else the nominal size
+  Bytes memory;        ///< what CUDA gives programs, else what the driver shows, or nominal
   BytesPerSecond memory_bandwidth;
   Bytes l2;
   Bytes shared_memory_per_sm;

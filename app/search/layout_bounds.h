@@ -63,8 +63,10 @@ class LayoutBounds {
   static Family family_of(const StepOptions& step);
   StepOptions laid_out_step(const Layout& layout) const;
   LaunchOrder launch_order(const Layout& layout) const;
-  /// By model part; empty where the framework does not split models.
+  /// Whether the framework splits the model into stages of layers that cost the same, but for
+  /// layers_differ().
   bool splits_even_layers(const StepOptions& step) const;
+  /// By model part; empty where the framework does not split models so.
   std::vector<int> layers_of_stages(const StepOptions& step) const;
   const LayerCosts& costs_of(const StepOptions& step);
   LayerCosts layer_costs(const StepOptions& step);

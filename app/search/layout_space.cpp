@@ -51,6 +51,7 @@ class Enumeration {
         gpus_(space.gpus > 0 ? space.gpus : base.cluster.gpu_count()),
         splits_(splits_of(base.step.framework)),
         by_fully_sharded_(base.step.framework.data_parallel.sharding == Sharding::parameters),
+        gathers_units_(by_fully_sharded_ || base.step.data_parallel.gather_units),
         has_split_(says_how_to_split(base.step.split)) {}
 
   LayoutList run() && {
@@ -98,6 +99,7 @@ class Enumeration {
     static const std::vector<PipelineSchedule> kWithoutPipeline = {one_f_one_b};
     const auto schedules = layout.pipeline == 1 ? kWithoutPipeline : either(space_.schedules, kAll);
     for (const PipelineSchedule schedule : schedules) {
+      if (schedule == zbv && !base_.step.framework.splits_stages) continue;
       layout.schedule = schedule;
       for (const bool ends : layout.pipeline > 1 && !has_split_ ? kBoth : kOff) {
         layout.ends_as_layers = ends;
@@ -147,7 +149,7 @@ class Enumeration {
           layout.sequence_parallel = sequence;
           layout.recompute = recompute;
           layout.sharding = sharding;
-          layout.gather_units = by_fully_sharded_ && sharding == Sharding::gradients;
+          layout.gather_units = gathers_units_ && sharding == Sharding::gradients;
           add(layout);
         }
       }
@@ -197,6 +199,7 @@ class Enumeration {
   int gpus_;
   Splits splits_;
   bool by_fully_sharded_;  ///< the framework shards by FSDP
+  bool gathers_units_;     ///< with Sharding::gradients
   bool has_split_;         ///< the scenario says how to split pipelines
   LayoutList list_;
 };

@@ -81,6 +81,20 @@ INSTANTIATE_TEST_SUITE_P(Frameworks, FrameworkSpace,
                                          "training.framework=hf-eager"),
                          [](const auto& of) { return std::to_string(of.index); });
 
+TEST(LayoutSpace, UnitsThatTheScenarioGathersAreGatheredWithDividedGradients) {
+  LayoutSpace space{.gpus = 2};
+  space.tensor = space.pipeline = {1};
+  const auto gathered = [&](const std::string& settings) {
+    const LayoutList list = legal_layouts(small_scenario(settings), space);
+    return std::ranges::count_if(list.legal, &Layout::gather_units);
+  };
+  const std::string gathers =
+      "training.data_parallel.sharding=gradients training.data_parallel.gather_units=true";
+  // Micro-batches of 1, 2 and 4, each with three ways to recompute.
+  EXPECT_EQ(gathered("training.framework=hf-eager " + gathers), 3 * 3);
+  EXPECT_EQ(gathered("training.framework=hf-eager"), 0);
+}
+
 TEST(LayoutSpace, LayersThatDivideOnlyWithTheEndsAreTriedSo) {
   LayoutSpace space{.gpus = 4};
   space.pipeline = {4};
