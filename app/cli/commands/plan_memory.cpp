@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <spdlog/spdlog.h>
+
 #include "app/cli/commands.h"
 #include "app/cli/commands/memory_budget.h"
 #include "app/cli/commands/plan_frameworks.h"
@@ -122,6 +124,9 @@ class PlanQuestion {
     if (budget.value() > 0) scenario_.memory.budget = budget;
     steps_.push_back(plan_step_memory(scenario_, weights_, PlanManner{.progress = progress}));
     const PlannedSteps& steps = steps_.back();
+    if (budget > steps.memory.budget)
+      spdlog::warn("the budget of {} is more than a GPU has for tensors: {} is planned with",
+                   to_short_text(budget), to_short_text(steps.memory.budget));
     MemoryPlanReport report{.scenario = scenario_.name,
                             .planner = std::string(name_of(scenario_.memory.planner)),
                             .budget = steps.memory.budget,

@@ -163,8 +163,8 @@ PlannedStep unplanned(const ModelGraph& graph, const Scenario& scenario,
                       const TimedProgram& timed) {
   PlannedStep planned;
   planned.libraries = timed.library_memory;
-  const Bytes given = scenario.memory.budget;
-  planned.budget = given > Bytes(0) ? given : std::max(1_B, room_for_tensors(timed));
+  const Bytes given = scenario.memory.budget, room = std::max(1_B, room_for_tensors(timed));
+  planned.budget = given > Bytes(0) ? std::min(given, room) : room;
   planned.stages = stages_of(graph, scenario, timed, planned.budget);
   return planned;
 }

@@ -57,7 +57,7 @@ struct StageMemoryPlan {
 
 /// A step whose stages fit the budget, if that is possible.
 struct PlannedStep {
-  Bytes budget;
+  Bytes budget;  ///< no more than the GPU gives the allocator
   LibraryMemory libraries;
   remat::HostLink link;  ///< the narrowest of the stages'
   std::vector<StageMemoryPlan> stages;

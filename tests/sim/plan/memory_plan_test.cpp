@@ -67,6 +67,19 @@ TEST(MemoryPlan, AStepThatFitsIsLeftAlone) {
   EXPECT_EQ(steps.planned.program.stages[0].ops.size(), steps.base.program.stages[0].ops.size());
 }
 
+TEST(MemoryPlan, ABudgetAboveTheGpusMemoryIsThatMemory) {
+  Scenario scenario = gpt(1, 1, "tessera");
+  // 34 bytes for each of 24 x 1024 x 1280 numbers are 1 GiB a sequence, on a GPU of 79 GiB.
+  scenario.step.micro_batch = scenario.step.global_batch = 90;
+  const PlannedSteps given = plan_step_memory(scenario, PredictorWeights());
+  ASSERT_TRUE(given.memory.stages.at(0).needed);
+  ASSERT_TRUE(given.memory.feasible());
+  scenario.memory.budget = 1000_GiB;
+  const PlannedSteps wider = plan_step_memory(scenario, PredictorWeights());
+  EXPECT_EQ(wider.memory.budget, given.memory.budget);
+  EXPECT_EQ(wider.memory.added_time, given.memory.added_time);
+}
+
 TEST(MemoryPlan, TheGraphOfAStageHasTheProgramsPeak) {
   Scenario scenario = gpt(1, 1, "none");
   const PlannedSteps steps = planned_at(scenario, 0.99);
