@@ -9,11 +9,10 @@
 #include "app/sweep/simulate_point.h"
 #include "hw/units/input_error.h"
 #include "sim/process/forked_pool.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Names such as gpt3-2.7b and bf16 keep their digits: only numbers that stand alone vary.
 std::string without_numbers(const std::string& text) {
@@ -43,7 +42,10 @@ double speed_of(const std::string& answer) {
 class SweepRun {
  public:
   SweepRun(const PredictorWeights& weights, SweepStore& store, const SweepRunOptions& options)
-      : weights_(weights), store_(store), options_(options), pool_(options.jobs, options.limit) {}
+      : weights_(weights),
+        store_(store),
+        options_(options),
+        pool_(options.jobs, options.limit, may_run_another_step) {}
 
   SweepCounts run(const SweepGrid& grid, const ScenarioSource& source,
                   const std::vector<std::int64_t>& numbers) {
@@ -65,7 +67,6 @@ class SweepRun {
   struct InFlight {
     std::string key;
     std::vector<SweepPoint> points;
-    Clock::time_point start;
   };
 
   void take_point(const SweepGrid& grid, const ScenarioSource& source, SweepPoint point) {
@@ -112,8 +113,8 @@ class SweepRun {
       return;
     }
     const auto id = static_cast<std::size_t>(point.number);
-    in_flight_.emplace(id, InFlight{key, {std::move(point)}, Clock::now()});
-    pool_.start(id, [&scenario, this] { return answer_of(scenario); });
+    in_flight_.emplace(id, InFlight{key, {std::move(point)}});
+    pool_.start(id, [scenario, this] { return answer_of(scenario); });
   }
 
   bool is_final(const StoredResult& result) const {
@@ -149,7 +150,7 @@ class SweepRun {
     }
     counts_.stored += static_cast<std::int64_t>(in_flight.points.size()) - 1;
     StoredResult result{.key = in_flight.key};
-    result.wall_s = std::chrono::duration<double>(Clock::now() - in_flight.start).count();
+    result.wall_s = ended.took.count();
     if (returned) {
       result.answer = ended.text.substr(1);
       counts_.best = std::max(counts_.best, speed_of(result.answer));

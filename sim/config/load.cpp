@@ -103,7 +103,6 @@ auto load_hardware(const std::string& id_or_file, const Catalog& catalog, Conver
   return description;
 }
 
-/// The scenario of a resolved tree. Throws InputError with `problems` and its own.
 /// What peft and bitsandbytes do otherwise by default.
 std::vector<std::string> adapter_approximations(const StepOptions& step) {
   std::vector<std::string> lines;
@@ -127,13 +126,33 @@ std::vector<std::string> adapter_approximations(const StepOptions& step) {
   return lines;
 }
 
-/// A file that was written out has the lines already.
-void add_adapter_approximations(Scenario& scenario) {
-  auto& known = scenario.approximations;
-  for (const std::string& line : adapter_approximations(scenario.step))
-    if (std::ranges::find(known, line) == known.end()) known.push_back(line);
+/// What is asked of data-parallel ranks and not simulated.
+std::vector<std::string> overlap_approximations(const StepOptions& step) {
+  const DataParallel& data = step.data_parallel;
+  std::vector<std::string> lines;
+  if (step.mode != StepMode::training || !step.layout.has_replicas()) return lines;
+  const bool dualpipe = step.schedule == PipelineSchedule::dualpipe;
+  if (!step.layout.experts_apart() && !dualpipe) return lines;
+  const std::string where = dualpipe ? "under dualpipe" : "where experts are spread over ranks";
+  if (data.overlap_gradients && !scatters_gradients(step))
+    lines.push_back("overlap_gradients: " + where +
+                    " gradients are summed in one piece behind the passes, not beside backward");
+  if (data.overlap_parameters && gathers_updates(step) && step.layout.experts_apart())
+    lines.push_back("overlap_parameters: " + where +
+                    " weights are gathered behind the update, not beside forward");
+  return lines;
 }
 
+/// A file that was written out has the lines already.
+void add_step_approximations(Scenario& scenario) {
+  auto& known = scenario.approximations;
+  for (const auto& lines :
+       {adapter_approximations(scenario.step), overlap_approximations(scenario.step)})
+    for (const std::string& line : lines)
+      if (std::ranges::find(known, line) == known.end()) known.push_back(line);
+}
+
+/// The scenario of a resolved tree. Throws InputError with `problems` and its own.
 Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemList& problems) {
   auto [message, marks, mark] = bind_tree<schema::Scenario>(tree, problems);
   if (!message.has_name()) message.set_name(name);
@@ -147,7 +166,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   add_rule_problems(check_fields(scenario), "", marks, mark, problems);
   if (problems.empty()) add_rule_problems(check_framework(scenario), "", marks, mark, problems);
   problems.throw_if_any();
-  add_adapter_approximations(scenario);
+  add_step_approximations(scenario);
   return scenario;
 }
 

@@ -1,5 +1,6 @@
 #include "sim/engine/engine.h"
 
+#include "sim/engine/clock/simgrid_session.h"
 #include "sim/engine/communication/communication_plan.h"
 #include "sim/engine/errors/program_check.h"
 #include "sim/engine/simulation.h"
@@ -16,6 +17,10 @@ Timeline simulate_without_memory_samples(const TimedProgram& program) {
   check_program(program);
   Simulation simulation(program, MemorySamples::peaks_only);
   return simulation.run(simulation.ranks());
+}
+
+bool simgrid_was_needed() {
+  return simgrid_has_started();
 }
 
 void check_simulation(const TimedProgram& program) {

@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "sim/engine/clock/simgrid_session.h"
 #include "sim/engine/device/gpu.h"
 #include "sim/engine/device/host_process.h"
 #include "sim/engine/errors/deadlock_error.h"
@@ -17,6 +16,7 @@
 #include "sim/engine/errors/program_check.h"
 #include "sim/engine/errors/time_limit_error.h"
 #include "sim/engine/neighbour_network.h"
+#include "sim/engine/network/simgrid_run.h"
 #include "sim/engine/stage_parts.h"
 
 namespace tessera {
@@ -165,9 +165,8 @@ class NeighbourSimulation {
       : programs_(programs_of(jobs)),
         steps_(static_cast<std::size_t>(steps)),
         network_(neighbour_network(programs_)),
-        engine_(start_simgrid()),
-        platform_(network_.network.links, 1, network_.network.paths, network_.network.has_limit),
-        flows_(platform_, clock_),
+        link_paths_(network_.network.links, network_.network.paths, network_.network.has_limit),
+        flows_(link_paths_, clock_),
         transfers_(clock_, flows_),
         meter_(network_, clock_) {
     flows_.watch([this](PathId path, double bytes) { meter_.flow(path, bytes); });
@@ -179,7 +178,7 @@ class NeighbourSimulation {
 
   NeighbourRun run() {
     limit_time();
-    engine_->run();
+    simgrid_.run(clock_, flows_, link_paths_, 1);
     throw_if_stuck();
     NeighbourRun run{.steps = {}, .links = std::move(network_.contended), .end = end_};
     for (const RepeatedJob& job : jobs_) {
@@ -234,9 +233,9 @@ class NeighbourSimulation {
   std::vector<TimedProgram> programs_;  ///< by job
   std::size_t steps_;
   NeighbourNetwork network_;
-  std::unique_ptr<simgrid::s4u::Engine> engine_;
+  LinkPaths link_paths_;
+  SimGridRun simgrid_;
   SimClock clock_;
-  Platform platform_;
   FlowNetwork flows_;
   Transfers transfers_;
   LinkMeter meter_;

@@ -32,10 +32,8 @@ Simulation::Simulation(const TimedProgram& timed, MemorySamples samples)
       records_(empty_records(timed.program, ranks())),
       queues_(queues_of_stages(timed)),
       memory_(memory_of_stages(timed)),
-      engine_(start_simgrid()),
-      platform_(plan_.network().links, static_cast<int>(ranks().size()), plan_.network().paths,
-                plan_.network().has_limit),
-      network_(platform_, clock_),
+      link_paths_(plan_.network().links, plan_.network().paths, plan_.network().has_limit),
+      network_(link_paths_, clock_),
       transfers_(clock_, network_),
       collectives_(plan_, transfers_),
       messages_(plan_, clock_, transfers_),
@@ -58,26 +56,40 @@ void Simulation::create_gpus(MemorySamples samples) {
 }
 
 Timeline Simulation::run(std::span<const int> order) {
-  for (const int rank : order) {
-    const auto at = std::ranges::lower_bound(ranks(), rank) - ranks().begin();
-    HostProcess& host = hosts_[static_cast<std::size_t>(at)];
-    simgrid::s4u::Actor::create("rank" + std::to_string(rank),
-                                &platform_.gpu_host(static_cast<int>(at)), [&host] { host.run(); });
-  }
-  const Seconds limit = timed_.simulation.time_limit;
-  if (limit > Seconds(0)) {
-    // SimGrid does not stand exceptions while actors live: the run ends by itself.
-    clock_.limit_wall_time(limit, [this] {
-      out_of_time_ = true;
-      simulated_time_ = clock_.now();
-      clock_.stop();
-    });
-  }
-  engine_->run();
+  for (const int rank : order)
+    clock_.after(Seconds(0), [&host = hosts_[place_of(rank)]] { host.begin(); });
+  limit_time();
+  simgrid_.run(clock_, network_, link_paths_, static_cast<int>(ranks().size()),
+               [&](const Platform& platform) { create_actors(order, platform); });
   throw_if_out_of_time();
   throw_if_out_of_memory();
   throw_if_blocked();
   return collect();
+}
+
+void Simulation::limit_time() {
+  const Seconds limit = timed_.simulation.time_limit;
+  if (limit == Seconds(0)) return;
+  // SimGrid does not stand exceptions while actors live: the run ends by itself.
+  clock_.limit_wall_time(limit, [this] {
+    out_of_time_ = true;
+    simulated_time_ = clock_.now();
+    clock_.stop();
+  });
+}
+
+void Simulation::create_actors(std::span<const int> order, const Platform& platform) {
+  for (const int rank : order) {
+    const std::size_t place = place_of(rank);
+    HostProcess& host = hosts_[place];
+    simgrid::s4u::Actor::create("rank" + std::to_string(rank),
+                                &platform.gpu_host(static_cast<int>(place)),
+                                [&host] { host.live(); });
+  }
+}
+
+std::size_t Simulation::place_of(int rank) const {
+  return static_cast<std::size_t>(std::ranges::lower_bound(ranks(), rank) - ranks().begin());
 }
 
 void Simulation::throw_if_out_of_time() const {
@@ -130,8 +142,8 @@ Timeline Simulation::collect() {
   }
   timeline.folding = plan_.folding().ranks;
   for (int rank = 0; rank < timed_.program.layout.world_size(); ++rank) {
-    const auto at = std::ranges::lower_bound(ranks(), timeline.folding.of(rank)) - ranks().begin();
-    timeline.peak_memory.push_back(gpus_[static_cast<std::size_t>(at)].memory().peak());
+    const std::size_t place = place_of(timeline.folding.of(rank));
+    timeline.peak_memory.push_back(gpus_[place].memory().peak());
   }
   timeline.ops = std::move(records_);
   return timeline;

@@ -27,10 +27,11 @@ struct ForkedOutcome {
 };
 
 /// Runs all `calls`, at most `jobs` (>= 1) at a time, and returns what became of them in their
-/// order; `on_ended(n)` after each, with how many have ended.
+/// order; `on_ended(n)` after each, with how many have ended. `goes_on`: as of ForkedPool.
 std::vector<ForkedOutcome> run_forked_each(const std::vector<std::function<std::string()>>& calls,
                                            int jobs,
-                                           const std::function<void(std::size_t)>& on_ended);
+                                           const std::function<void(std::size_t)>& on_ended,
+                                           const std::function<bool()>& goes_on = nullptr);
 
 /// Runs all `calls`, at most `jobs` (>= 1) at a time, and returns their results in the order of
 /// the calls. If some fail, the others still run, and the error of the first in that order is

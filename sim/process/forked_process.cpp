@@ -13,12 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/process/forked_call.h"
-
 namespace tessera {
 namespace {
 
-// First byte that the child writes.
+// First byte of an answer.
 constexpr char kReturned = 'R';
 constexpr char kThrew = 'E';
 
@@ -26,14 +24,20 @@ constexpr char kThrew = 'E';
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-std::string outcome_of(const std::function<std::string()>& call) {
+std::string answer_of(const std::function<std::string()>& call) {
+  char mark = kThrew;
+  std::string text = "an exception without a text";
   try {
-    return kReturned + call();
+    text = call();
+    mark = kReturned;
   } catch (const std::exception& error) {
-    return kThrew + std::string(error.what());
+    text = error.what();
   } catch (...) {
-    return kThrew + std::string("an exception without a text");
   }
+  const std::size_t size = text.size();
+  std::string answer(1, mark);
+  answer.append(reinterpret_cast<const char*>(&size), sizeof size);
+  return answer += text;
 }
 
 bool write_all(int descriptor, std::string_view text) {
@@ -46,6 +50,10 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
+std::string ended_with(int exit_code) {
+  return "the process ended without a result, with exit code " + std::to_string(exit_code);
+}
+
 int wait_for(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
@@ -56,15 +64,20 @@ int wait_for(pid_t child) {
 
 }  // namespace
 
-ForkedProcess::ForkedProcess(const std::function<std::string()>& call) {
+ForkedProcess::ForkedProcess(std::span<const ForkedCall> calls,
+                             const std::function<bool()>& goes_on) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) throw_system_error("pipe");
   child_ = fork();
   if (child_ == 0) {
-    // Nobody would read the answer of a child that outlives its parent.
+    // Nobody would read the answers of a child that outlives its parent.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
-    const bool sent = write_all(ends[1], outcome_of(call));
+    bool sent = true;
+    for (const ForkedCall& call : calls) {
+      if (&call != &calls.front() && !goes_on()) break;
+      sent = sent && write_all(ends[1], answer_of(call.call));
+    }
     // Without the parent's exit handlers and buffered output, which are the parent's to run.
     _exit(sent ? 0 : 1);
   }
@@ -97,18 +110,26 @@ bool ForkedProcess::read_some() {
   return count > 0;
 }
 
-std::string ForkedProcess::result() {
+std::optional<CallOutcome> ForkedProcess::next_answer() {
+  std::size_t size = 0;
+  if (received_.size() < 1 + sizeof size) return std::nullopt;
+  std::memcpy(&size, received_.data() + 1, sizeof size);
+  const std::size_t begin = 1 + sizeof size;
+  if (received_.size() - begin < size) return std::nullopt;
+  CallOutcome answer{received_.front() == kReturned, received_.substr(begin, size)};
+  received_.erase(0, begin + size);
+  return answer;
+}
+
+std::string ForkedProcess::end() {
   const int status = wait_for(std::exchange(child_, -1));
   if (WIFSIGNALED(status)) {
-    throw ForkedCallError("the process ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
-                          strsignal(WTERMSIG(status)) + ")");
+    return "the process ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
+           strsignal(WTERMSIG(status)) + ")";
   }
-  if (received_.empty() || WEXITSTATUS(status) != 0) {
-    throw ForkedCallError("the process ended without a result, with exit code " +
-                          std::to_string(WEXITSTATUS(status)));
-  }
-  if (received_.front() == kThrew) throw ForkedCallError(received_.substr(1));
-  return received_.substr(1);
+  const bool by_itself = WEXITSTATUS(status) == 0 && received_.empty();
+  if (by_itself) return "";
+  return ended_with(WEXITSTATUS(status));
 }
 
 }  // namespace tessera

@@ -34,6 +34,10 @@ StepRun run_step(const Scenario& scenario, const PredictorWeights& weights, Reco
   return run_step(std::move(timed), recording, on_pass_end);
 }
 
+bool may_run_another_step() {
+  return !simgrid_was_needed();
+}
+
 Seconds step_time_of(const TimedProgram& timed) {
   return simulate_without_memory_samples(timed).step_time;
 }

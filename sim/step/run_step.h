@@ -26,14 +26,18 @@ struct StepRun {
 using OnPassEnd = std::function<void(const std::string& pass)>;
 
 /// Scenario -> Program -> TimedProgram -> Timeline -> StepReport: the one way from a question to
-/// its answer. One call per process: SimGrid keeps one clock (sim/process/answer.h runs more).
-/// Throws what plan_step() and simulate() throw.
+/// its answer. Throws what plan_step() and simulate() throw, and std::logic_error where SimGrid is
+/// needed and has run in this process (may_run_another_step; sim/process/answer.h forks).
 StepRun run_step(const Scenario& scenario, const PredictorWeights& weights,
                  Recording recording = Recording::peaks, const OnPassEnd& on_pass_end = {});
 
 /// The same of a step that was planned before, or read from traces.
 StepRun run_step(TimedProgram timed, Recording recording = Recording::peaks,
                  const OnPassEnd& on_pass_end = {});
+
+/// Whether this process may run another step: SimGrid, which runs once in a process, has not been
+/// needed so far.
+bool may_run_another_step();
 
 /// The time of a step alone: nothing of it is measured.
 Seconds step_time_of(const TimedProgram& timed);

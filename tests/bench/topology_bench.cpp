@@ -52,7 +52,7 @@ void topology_and_platform(benchmark::State& state) {
       const auto engine = start_simgrid();
       return std::to_string(seconds_of([&] {
         const Topology topology(cluster);
-        const Platform platform(topology, {});
+        const Platform platform(topology);
         benchmark::DoNotOptimize(&platform.gpu_host(0));
       }));
     })));

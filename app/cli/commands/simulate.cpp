@@ -134,9 +134,18 @@ ExitCode run_steps(const SimulateOptions& options) {
   return ExitCode::ok;
 }
 
+/// Commands that plan take a scenario's budget; here it would look as if it held.
+void warn_of_budget_without_plan(const MemorySettings& memory) {
+  if (memory.budget > Bytes(0) && memory.planner == MemoryPlanner::off)
+    spdlog::warn(
+        "memory.budget is what a plan keeps to, and memory.planner is off: the step runs without "
+        "one; memory.limit holds it to so much");
+}
+
 ExitCode run_simulate(const SimulateOptions& options) {
   Stopwatch stopwatch;
   const Scenario scenario = load_scenario(options.file, options.overrides, shipped_catalog());
+  warn_of_budget_without_plan(scenario.memory);
   stopwatch.end_pass("read");
   const PredictorWeights weights = shipped_weights();
   TimedProgram program = planned(scenario, weights);

@@ -256,8 +256,9 @@ TrainingRunValidation score_training_runs(
   std::vector<std::function<std::string()>> tasks;
   for (const TrainingRun& run : runs.runs)
     tasks.push_back([&] { return simulate_run(run, scenario_of, weights); });
-  const std::vector<ForkedOutcome> outcomes =
-      run_forked_each(tasks, jobs, [&](std::size_t done) { progress(done, runs.runs.size()); });
+  const std::vector<ForkedOutcome> outcomes = run_forked_each(
+      tasks, jobs, [&](std::size_t done) { progress(done, runs.runs.size()); },
+      may_run_another_step);
   std::vector<TrainingRunScore> scores;
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     scores.push_back(score_of(runs.runs[i], outcomes[i]));

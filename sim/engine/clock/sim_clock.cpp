@@ -43,7 +43,7 @@ void SimClock::at(Seconds date, Action&& action) {
 }
 
 bool SimClock::ahead() const {
-  return now_.value() > simgrid::s4u::Engine::get_clock();
+  return !in_simgrid_ || now_.value() > simgrid::s4u::Engine::get_clock();
 }
 
 // As an instant of its own, because the one that runs is over before SimGrid's clock moves.
@@ -113,7 +113,7 @@ void SimClock::look_at_wall_clock() {
 
 // A timer that an earlier one has overtaken still fires; `fire` ignores it.
 void SimClock::arm() {
-  if (heap_.empty() || Seconds(heap_.front().date) >= armed_for_) return;
+  if (!in_simgrid_ || heap_.empty() || Seconds(heap_.front().date) >= armed_for_) return;
   armed_for_ = Seconds(heap_.front().date);
   // SimGrid's clock may lie one rounding above ours, and it refuses dates in its past.
   const double date = std::max(armed_for_.value(), simgrid::s4u::Engine::get_clock());
@@ -138,15 +138,29 @@ void SimClock::run(const Instant& instant) {
   }
 }
 
-void SimClock::fire(Seconds armed_for) {
-  if (armed_for != armed_for_) return;
+void SimClock::run_until(Seconds last) {
   while (!heap_.empty()) {
-    const Seconds date(heap_.front().date);
-    if (date > armed_for && !may_come_before_simgrid(date)) break;
     const Instant instant = heap_.front();
+    const Seconds date(instant.date);
+    if (date > last && !may_come_before_simgrid(date)) break;
     pop();
     run(instant);
   }
+}
+
+void SimClock::run_alone() {
+  constexpr Seconds kBeforeAll{-1};
+  run_until(kBeforeAll);
+}
+
+void SimClock::join_simgrid() {
+  in_simgrid_ = true;
+  arm();
+}
+
+void SimClock::fire(Seconds armed_for) {
+  if (armed_for != armed_for_) return;
+  run_until(armed_for);
   armed_for_ = kNever;
   arm();
 }

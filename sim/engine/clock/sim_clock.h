@@ -13,14 +13,15 @@
 
 namespace tessera {
 
-/// Actions in the order (date, order of posting), merged into SimGrid's clock by one armed timer.
-/// Ten times cheaper than an actor that sleeps. Actions run in SimGrid's maestro: they must not
-/// block, and their exceptions leave `Engine::run()`.
+/// Actions in the order (date, order of posting). They run by the clock alone until one asks for
+/// SimGrid's clock (`in_step`); from then on they are merged into it by one armed timer, ten times
+/// cheaper than an actor that sleeps, and run in SimGrid's maestro. They must not block, and their
+/// exceptions leave `run_alone()` or `Engine::run()`.
 ///
-/// Up to the date from which SimGrid may bring up something by itself, the end of a flow, the clock
-/// runs ahead of SimGrid's, which saves a round of SimGrid per date. Whoever counts on SimGrid's
-/// own clock asks by `in_step`, and says by `occupy` and `release` from when to when SimGrid may
-/// bring up something.
+/// Beside SimGrid too, up to the date from which SimGrid may bring up something by itself, the end
+/// of a flow, the clock runs ahead of SimGrid's, which saves a round of SimGrid per date. Whoever
+/// counts on SimGrid's own clock asks by `in_step`, and says by `occupy` and `release` from when to
+/// when SimGrid may bring up something.
 class SimClock {
  public:
   /// Date of the action that runs now; a chain of actions adds its delays up without rounding them
@@ -29,6 +30,12 @@ class SimClock {
   /// Runs `action` at `date`, or now if that has passed.
   void at(Seconds date, Action&& action);
   void after(Seconds delay, Action&& action) { at(now_ + delay, std::move(action)); }
+  /// Runs what is posted, and what that posts, until nothing is left or SimGrid is asked for.
+  void run_alone();
+  /// Whether `run_alone` ended because SimGrid is asked for.
+  bool waits_for_simgrid() const { return !heap_.empty(); }
+  /// SimGrid has started and is about to run: the rest runs with it.
+  void join_simgrid();
   /// Whether SimGrid's clock still has to come to `now`.
   bool ahead() const;
   /// Runs `action` at `now`, when SimGrid's clock has come there.
@@ -77,6 +84,8 @@ class SimClock {
 
   void arm();
   void fire(Seconds armed_for);
+  /// Until the clock would run past both `date` and what SimGrid may bring up.
+  void run_until(Seconds date);
   void push(const Instant& instant);
   void pop();
   Posted* post(Action&& action);
@@ -99,6 +108,7 @@ class SimClock {
   std::chrono::steady_clock::time_point wall_limit_;
   Action when_over_;
   bool stopped_ = false;
+  bool in_simgrid_ = false;
 };
 
 }  // namespace tessera

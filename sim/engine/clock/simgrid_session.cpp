@@ -46,12 +46,12 @@ class KeepSignalHandlers {
   struct sigaction fault_ {};
 };
 
+bool started = false;
+
 void claim_the_only_session() {
-  static bool claimed = false;
-  if (claimed) {
+  if (started)
     throw std::logic_error("a process can run one simulation; call the next in run_forked()");
-  }
-  claimed = true;
+  started = true;
 }
 
 }  // namespace
@@ -67,6 +67,10 @@ std::unique_ptr<simgrid::s4u::Engine> start_simgrid() {
   auto engine = std::make_unique<simgrid::s4u::Engine>(&argc, argv.data());
   for (const std::string& setting : kSettings) simgrid::s4u::Engine::set_config(setting);
   return engine;
+}
+
+bool simgrid_has_started() {
+  return started;
 }
 
 }  // namespace tessera

@@ -10,7 +10,7 @@
 #include "sim/engine/folding/folding.h"
 #include "sim/engine/folding/node_orbits.h"
 #include "sim/engine/network/communicators.h"
-#include "sim/engine/network/platform.h"
+#include "sim/engine/network/link_paths.h"
 #include "sim/engine/network/transfer.h"
 #include "sim/plan/timed_program.h"
 

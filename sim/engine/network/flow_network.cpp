@@ -7,11 +7,11 @@
 
 namespace tessera {
 
-FlowNetwork::FlowNetwork(const Platform& platform, SimClock& clock)
-    : platform_(platform),
-      clock_(clock),
-      links_(platform.link_count()),
-      paths_(platform.path_count()) {
+FlowNetwork::FlowNetwork(const LinkPaths& paths, SimClock& clock)
+    : link_paths_(paths), clock_(clock), links_(paths.links().size()), paths_(paths.path_count()) {}
+
+void FlowNetwork::share_on(const Platform& platform) {
+  platform_ = &platform;
   simgrid::s4u::Activity::on_completion_cb([this](const simgrid::s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const simgrid::s4u::Comm*>(&activity);
     if (comm == nullptr || comm->get_data<void>() == nullptr) return;
@@ -46,35 +46,35 @@ FlowNetwork::Slot FlowNetwork::new_slot() {
 
 bool FlowNetwork::is_full(LinkId link) {
   constexpr double kRounding = 1e-9;  // of a sum of shares that make a whole
-  return use_of(link).needed > platform_.bandwidth(link) * (1 + kRounding);
+  return use_of(link).needed > link_paths_.bandwidth(link) * (1 + kRounding);
 }
 
 bool FlowNetwork::join(Slot slot) {
   const PathId path = at(slot).path;
   bool none_is_full = true;
-  for (const LinkId link : platform_.links_on(path)) {
+  for (const LinkId link : link_paths_.links_on(path)) {
     LinkUse& use = use_of(link);
     ++use.flows;
-    use.needed += platform_.path_rate(path);
+    use.needed += link_paths_.path_rate(path);
     none_is_full = none_is_full && !is_full(link);
   }
   if (!none_is_full) return false;
-  for (const LinkId link : platform_.links_on(path)) use_of(link).unhindered.push_back(slot);
+  for (const LinkId link : link_paths_.links_on(path)) use_of(link).unhindered.push_back(slot);
   return true;
 }
 
 void FlowNetwork::leave(Slot slot) {
   const PathId path = at(slot).path;
-  for (const LinkId link : platform_.links_on(path)) {
+  for (const LinkId link : link_paths_.links_on(path)) {
     LinkUse& use = use_of(link);
-    use.needed -= platform_.path_rate(path);
+    use.needed -= link_paths_.path_rate(path);
     if (--use.flows == 0) use.needed = {};
   }
 }
 
 void FlowNetwork::run_unhindered(Slot slot) {
   Flow& flow = at(slot);
-  const Seconds work(flow.bytes / platform_.path_rate(flow.path).value());
+  const Seconds work(flow.bytes / link_paths_.path_rate(flow.path).value());
   flow.unhindered.start(clock_, Seconds(0), work, stretch_on(flow.path), [this, slot] {
     no_longer_unhindered(slot);
     end(slot);
@@ -82,7 +82,7 @@ void FlowNetwork::run_unhindered(Slot slot) {
 }
 
 void FlowNetwork::no_longer_unhindered(Slot slot) {
-  for (const LinkId link : platform_.links_on(at(slot).path)) {
+  for (const LinkId link : link_paths_.links_on(at(slot).path)) {
     std::vector<Slot>& slots = use_of(link).unhindered;
     *std::ranges::find(slots, slot) = slots.back();
     slots.pop_back();
@@ -90,16 +90,16 @@ void FlowNetwork::no_longer_unhindered(Slot slot) {
 }
 
 double FlowNetwork::stretch_on(PathId path) {
-  return std::max(1.0, platform_.path_rate(path) / use_of(path).limit);
+  return std::max(1.0, link_paths_.path_rate(path) / use_of(path).limit);
 }
 
 void FlowNetwork::share_links_of(Slot slot) {
-  for (const LinkId link : platform_.links_on(at(slot).path)) {
+  for (const LinkId link : link_paths_.links_on(at(slot).path)) {
     while (is_full(link) && !use_of(link).unhindered.empty()) {
       const Slot other = use_of(link).unhindered.back();
       no_longer_unhindered(other);
       Flow& flow = at(other);
-      flow.bytes = flow.unhindered.stop().value() * platform_.path_rate(flow.path).value();
+      flow.bytes = flow.unhindered.stop().value() * link_paths_.path_rate(flow.path).value();
       give_to_simgrid(other);
     }
   }
@@ -109,11 +109,11 @@ void FlowNetwork::share_links_of(Slot slot) {
 void FlowNetwork::give_to_simgrid(Slot slot) {
   Flow& flow = at(slot);
   // SimGrid bounds a flow for good by the slowest link of the date of its start.
-  tell_limit(flow.path, Platform::kNoLimit);
+  tell_limit(flow.path, LinkPaths::kNoLimit);
   flow.earliest_end = earliest_end(flow.path, flow.bytes);
   clock_.occupy(flow.earliest_end);
   void* const data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(slot) + 1);
-  flow.comm = platform_.send(flow.path, flow.bytes, data);
+  flow.comm = platform_->send(flow.path, flow.bytes, data);
   ++use_of(flow.path).flows_in_simgrid;
   tell_limit(flow.path, use_of(flow.path).limit);
 }
@@ -122,13 +122,13 @@ void FlowNetwork::give_to_simgrid(Slot slot) {
 // with what else happens then.
 Seconds FlowNetwork::earliest_end(PathId path, double bytes) const {
   constexpr double kRounding = 1e-9;
-  const Seconds alone(bytes / platform_.path_rate(path).value());
+  const Seconds alone(bytes / link_paths_.path_rate(path).value());
   return clock_.now() + alone * (1 - kRounding) - Seconds(2e-9);
 }
 
 void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
   if (std::exchange(use_of(path).limit, rate) == rate) return;
-  const std::span<const LinkId> links = platform_.links_on(path);
+  const std::span<const LinkId> links = link_paths_.links_on(path);
   if (links.empty()) return;
   for (const Slot slot : use_of(links.front()).unhindered) {
     if (at(slot).path == path) at(slot).unhindered.change(stretch_on(path));
@@ -145,7 +145,7 @@ void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
 
 void FlowNetwork::tell_limit(PathId path, BytesPerSecond rate) {
   if (std::exchange(use_of(path).limit_in_simgrid, rate) == rate) return;
-  platform_.set_limit(path, rate);
+  platform_->set_limit(path, rate);
 }
 
 void FlowNetwork::end_in_simgrid(Slot slot) {

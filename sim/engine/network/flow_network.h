@@ -14,7 +14,7 @@
 
 namespace tessera {
 
-/// Starts flows on a Platform and tells when they end. Flows share every link max-min fairly.
+/// Starts flows over paths and tells when they end. Flows share every link max-min fairly.
 ///
 /// A link is full where its flows would need more than its bandwidth to be as fast as each is
 /// alone. A flow on no full link is as fast as alone, whatever others do: the clock brings up its
@@ -22,7 +22,8 @@ namespace tessera {
 /// over what is left of those that were on one when it became full.
 class FlowNetwork {
  public:
-  FlowNetwork(const Platform& platform, SimClock& clock);
+  /// `paths` have to outlive the network.
+  FlowNetwork(const LinkPaths& paths, SimClock& clock);
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
 
@@ -33,6 +34,9 @@ class FlowNetwork {
   void watch(std::function<void(PathId path, double bytes)> on_flow) {
     on_flow_ = std::move(on_flow);
   }
+  /// Where flows share full links; before the first of them goes there, that is, while the clock
+  /// waits for SimGrid. Once.
+  void share_on(const Platform& platform);
   /// From now on, no flow over `path`, one of PlannedNetwork::has_limit, is faster than `rate`.
   void limit(PathId path, BytesPerSecond rate);
 
@@ -53,8 +57,8 @@ class FlowNetwork {
     std::vector<Slot> unhindered;  ///< none where the link is full
   };
   struct PathUse {
-    BytesPerSecond limit = Platform::kNoLimit;
-    BytesPerSecond limit_in_simgrid = Platform::kNoLimit;
+    BytesPerSecond limit = LinkPaths::kNoLimit;
+    BytesPerSecond limit_in_simgrid = LinkPaths::kNoLimit;
     int flows_in_simgrid = 0;
   };
 
@@ -78,7 +82,8 @@ class FlowNetwork {
   void end_in_simgrid(Slot slot);
   void end(Slot slot);
 
-  const Platform& platform_;
+  const LinkPaths& link_paths_;
+  const Platform* platform_ = nullptr;  ///< null until SimGrid runs
   SimClock& clock_;
   std::deque<Flow> flows_;  ///< by slot; SimGrid's user data of a flow is its slot + 1
   std::vector<Slot> free_slots_;

@@ -22,67 +22,35 @@ std::vector<simgrid::s4u::Host*> create_hosts(RoutingZone& zone, const char* kin
   return hosts;
 }
 
-std::vector<bool> links_on_any(const std::vector<std::vector<LinkId>>& paths, std::size_t links) {
-  std::vector<bool> used(links);
-  for (const std::vector<LinkId>& path : paths) {
-    for (const LinkId id : path) used[static_cast<std::size_t>(id.index())] = true;
+std::vector<bool> links_on_any(const LinkPaths& paths) {
+  std::vector<bool> used(paths.links().size());
+  for (std::size_t i = 0; i < paths.path_count(); ++i) {
+    for (const LinkId id : paths.links_on(PathId(static_cast<int>(i))))
+      used[static_cast<std::size_t>(id.index())] = true;
   }
   return used;
 }
 
-std::vector<BytesPerSecond> bandwidths_of(std::span<const Link> links) {
-  std::vector<BytesPerSecond> bandwidths;
-  for (const Link& link : links) bandwidths.push_back(link.bandwidth);
-  return bandwidths;
-}
-
-std::vector<BytesPerSecond> rates_of(const std::vector<std::vector<LinkId>>& paths,
-                                     std::span<const Link> links) {
-  std::vector<BytesPerSecond> rates;
-  std::vector<double> times_named(links.size());  // by link, on the path at hand
-  for (const std::vector<LinkId>& path : paths) {
-    for (const LinkId id : path) ++times_named[static_cast<std::size_t>(id.index())];
-    BytesPerSecond rate = Platform::kNoLimit;
-    for (const LinkId id : path) {
-      const auto i = static_cast<std::size_t>(id.index());
-      rate = std::min(rate, links[i].bandwidth / times_named[i]);
-    }
-    for (const LinkId id : path) times_named[static_cast<std::size_t>(id.index())] = 0;
-    rates.push_back(rate);
-  }
-  return rates;
-}
-
 }  // namespace
 
-Platform::Platform(std::span<const Link> links, int gpu_count,
-                   const std::vector<std::vector<LinkId>>& paths,
-                   const std::vector<bool>& has_limit)
-    : bandwidths_(bandwidths_of(links)),
-      links_(paths),
-      rates_(rates_of(paths, links)),
-      limits_(paths.size(), nullptr) {
+Platform::Platform(const LinkPaths& paths, int gpu_count) : limits_(paths.path_count(), nullptr) {
   // SimGrid owns its zones and frees them with the Engine.
   auto* zone = new RoutingZone("cluster", nullptr);
-  zone->create_links(links, links_on_any(paths, links.size()));
+  zone->create_links(paths.links(), links_on_any(paths));
   gpus_ = create_hosts(*zone, "gpu", gpu_count);
-  paths_ = create_hosts(*zone, "path", static_cast<int>(paths.size()));
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    zone->set_path(*paths_[i], links_[i]);
-    if (i < has_limit.size() && has_limit[i]) limits_[i] = zone->add_limit(*paths_[i], kNoLimit);
+  paths_ = create_hosts(*zone, "path", static_cast<int>(paths.path_count()));
+  for (std::size_t i = 0; i < paths.path_count(); ++i) {
+    const PathId path(static_cast<int>(i));
+    zone->set_path(*paths_[i], paths.links_on(path));
+    if (paths.has_limit(path)) limits_[i] = zone->add_limit(*paths_[i], LinkPaths::kNoLimit);
   }
   zone->seal();
 }
 
-Platform::Platform(const Topology& topology, const std::vector<std::vector<LinkId>>& paths)
-    : bandwidths_(bandwidths_of(topology.links())),
-      links_(paths),
-      rates_(rates_of(paths, topology.links())) {
+Platform::Platform(const Topology& topology) {
   auto* zone = new RoutingZone("cluster", &topology);
   zone->create_links(topology.links(), std::vector<bool>(topology.links().size(), true));
   gpus_ = create_hosts(*zone, "gpu", topology.gpu_count());
-  paths_ = create_hosts(*zone, "path", static_cast<int>(paths.size()));
-  for (std::size_t i = 0; i < paths.size(); ++i) zone->set_path(*paths_[i], links_[i]);
   zone->seal();
 }
 

@@ -5,7 +5,7 @@
 #include "hw/units/quantity.h"
 #include "sim/collectives/chunk_schedule.h"
 #include "sim/engine/network/device_load.h"
-#include "sim/engine/network/platform.h"
+#include "sim/engine/network/link_paths.h"
 
 namespace tessera {
 

@@ -52,7 +52,7 @@ class Transfers {
   // Flows over one path at the same time have the same members, hence the same stretch.
   void limit(const Transfer& transfer, double stretch) {
     if (!transfer.path.valid() || transfer.load.bandwidth <= 0) return;
-    network_.limit(transfer.path, stretch > 1 ? transfer.rate / stretch : Platform::kNoLimit);
+    network_.limit(transfer.path, stretch > 1 ? transfer.rate / stretch : LinkPaths::kNoLimit);
   }
 
   SimClock& clock_;

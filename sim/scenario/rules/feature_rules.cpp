@@ -109,6 +109,8 @@ void FrameworkRules::check_adapters() {
     const std::string none = "is of adapters, and there are none";
     if (step_.dora) fail("training.dora", none, "give lora_rank");
     if (!step_.lora_modules.empty()) fail("training.lora_modules", none, "give lora_rank");
+    if (step_.lora_targets != LoraTargets::all)
+      fail("training.lora_targets", none, "give lora_rank");
     return;
   }
   check_adapted_modules();

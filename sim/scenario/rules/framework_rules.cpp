@@ -189,6 +189,9 @@ void FrameworkRules::check_megatron() {
   if (step_.expert_imbalance > static_cast<double>(std::max<std::int64_t>(1, model_.experts)))
     fail("training.expert_imbalance", "exceeds the number of experts",
          "use 1 to " + std::to_string(std::max<std::int64_t>(1, model_.experts)));
+  if (step_.expert_capacity_factor > 0 && model_.experts == 0)
+    fail("training.expert_capacity_factor", "is of experts, and the model has none",
+         "leave it out, or use a model with experts");
   check_activation();
   check_features();
   check_packed_attention();

@@ -113,6 +113,12 @@ void check_memory(const Scenario& scenario, Problems& problems) {
                         "is a number that only Megatron's planners take",
                         "use memory.planner megatron_block or megatron_uniform, or leave it out",
                         {"memory.planner"}});
+  const bool may_run_short = memory.planner != MemoryPlanner::off || memory.limit > Bytes(0);
+  if (memory.pressure != PressurePolicy::rule && !may_run_short)
+    problems.push_back({"memory.pressure",
+                        "is of steps that may run short of memory, and nothing limits it",
+                        "give memory.limit, for instance 40GiB, or leave it out",
+                        {"memory.limit"}});
   check_means(scenario, problems);
   if (memory.planner == MemoryPlanner::off) return;
   check_states(scenario, problems);

@@ -106,7 +106,7 @@ class Sweep(EndToEnd):
 
     def test_killed_at_random_moments_and_resumed_it_ends_as_if_never_killed(self):
         sweep = self.plant("s.yaml", SMALL.replace("[1, 2]\n", "[1, 2, 4, 8]\n"
-                                                   "  training.sequence_length: [256, 512, 1024]\n"))
+                                                   "  training.sequence_length: {from: 128, to: 1024, step: 128}\n"))
         self.sweep(sweep, "--out", "whole")
         moments = random.Random(7)
         kills, stored = 0, []

@@ -7,7 +7,10 @@
 namespace tessera {
 namespace {
 
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 using LoadScenario = ConfigTest;
 
@@ -54,6 +57,19 @@ TEST_F(LoadScenario, SaysThatPeftHoldsAdaptersInFp32) {
             adapted.approximations);
   EXPECT_TRUE(said("hf-eager", "fp32").approximations.empty());
   EXPECT_TRUE(said("megatron", "bf16").approximations.empty());
+}
+
+TEST_F(LoadScenario, SaysThatGradientsOfSpreadExpertsAreNotSummedBesideBackward) {
+  const auto lines = [&](const char* scenario, const char* overlap) {
+    return load(scenario, {std::string("training.data_parallel.overlap_") + overlap,
+                           "training.data_parallel.sharding=optimizer"})
+        .approximations;
+  };
+  const char* experts = "configs/scenarios/mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16.yaml";
+  EXPECT_THAT(lines(experts, "gradients=true"), ElementsAre(HasSubstr("overlap_gradients: ")));
+  EXPECT_THAT(lines(experts, "parameters=true"), Contains(HasSubstr("overlap_parameters: ")));
+  EXPECT_THAT(lines(experts, "gradients=false"), IsEmpty());
+  EXPECT_THAT(lines(kDataParallel, "gradients=true"), IsEmpty());
 }
 
 TEST_F(LoadScenario, OverridesReplaceFieldsAndTheLaterOneWins) {

@@ -34,6 +34,18 @@ TEST(Engine, OneGpuTakesExactlyTheSumOfItsKernels) {
   EXPECT_EQ(simulate_forked(builder.build()).step_time, sum);
 }
 
+TEST(Engine, StepsInWhichNoLinkIsFullRunOneBehindTheOtherInAProcess) {
+  ProgramBuilder builder({.tensor = 1, .pipeline = 1, .data = 4});
+  const auto first = builder.kernels(0, 10_ms);
+  builder.all_reduce(0, GroupKind::data, 100_MiB, kDataComm, {first, -1});
+  builder.kernels(0, 10_ms);
+  const TimedProgram program = builder.build();
+  const std::string once = packed(simulate(program));
+  EXPECT_EQ(packed(simulate(program)), once);
+  EXPECT_EQ(packed(simulate_forked(program)), once);
+  EXPECT_FALSE(simgrid_was_needed());
+}
+
 TEST(Engine, AStepWithoutOpsTakesNoTime) {
   EXPECT_EQ(simulate_forked(ProgramBuilder().build()).step_time, 0_s);
 }

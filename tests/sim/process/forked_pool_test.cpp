@@ -1,6 +1,7 @@
 #include "sim/process/forked_pool.h"
 
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
@@ -46,6 +47,16 @@ TEST(ForkedPool, ACallOverItsLimitIsKilledAndTheOthersGoOn) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
+TEST(ForkedPool, ALimitThatPassesAtOnceEndsEveryCallOnce) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    ForkedPool pool(2, std::chrono::nanoseconds(1), [] { return true; });
+    for (std::size_t i = 0; i < 2; ++i) pool.start(i, [] { return std::string("quick"); });
+    const auto ended = all_ended(pool);
+    EXPECT_EQ(ended.size(), 2U);
+    for (const auto& [id, call] : ended) EXPECT_EQ(call.how, How::timed_out);
+  }
+}
+
 TEST(ForkedPool, WaitingWithPatienceReturnsWithNothing) {
   ForkedPool pool(1, std::chrono::seconds(60));
   pool.start(1, []() -> std::string {
@@ -54,6 +65,78 @@ TEST(ForkedPool, WaitingWithPatienceReturnsWithNothing) {
   });
   EXPECT_TRUE(pool.wait(std::chrono::milliseconds(10)).empty());
   EXPECT_TRUE(pool.full());
+}
+
+/// The processes in which quick calls ran, by call.
+std::map<std::size_t, std::string> processes_of(std::size_t calls,
+                                                const std::function<bool()>& goes_on) {
+  ForkedPool pool(1, std::chrono::seconds(60), goes_on);
+  std::map<std::size_t, std::string> processes;
+  const auto collect = [&] {
+    for (const EndedCall& call : pool.wait()) processes[call.id] = call.text;
+  };
+  for (std::size_t i = 0; i < calls; ++i) {
+    while (pool.full()) collect();
+    pool.start(i, [] { return std::to_string(getpid()); });
+  }
+  while (!pool.empty()) collect();
+  return processes;
+}
+
+std::size_t distinct(const std::map<std::size_t, std::string>& processes) {
+  std::set<std::string> found;
+  for (const auto& [call, process] : processes) found.insert(process);
+  return found.size();
+}
+
+TEST(ForkedPool, QuickCallsShareAProcessWhereOneMayFollow) {
+  const auto processes = processes_of(20, [] { return true; });
+  EXPECT_EQ(processes.size(), 20U);
+  EXPECT_LT(distinct(processes), 10U);
+  EXPECT_NE(processes.at(0), std::to_string(getpid()));
+}
+
+TEST(ForkedPool, EveryCallHasAProcessWhereNoneMayFollow) {
+  EXPECT_EQ(distinct(processes_of(20, [] { return false; })), 20U);
+  EXPECT_EQ(distinct(processes_of(20, nullptr)), 20U);
+}
+
+TEST(ForkedPool, ACallThatEndsItsProcessFailsAloneAndThoseBehindItRun) {
+  for (const bool silently : {false, true}) {
+    ForkedPool pool(1, std::chrono::seconds(60), [] { return true; });
+    pool.start(0, [] { return std::string("first"); });
+    std::map<std::size_t, EndedCall> ended = all_ended(pool);
+    for (std::size_t i = 1; i < 6; ++i) {
+      pool.start(i, [i, silently] {
+        if (i == 3) _exit(silently ? 0 : 3);
+        return std::to_string(i);
+      });
+    }
+    for (auto& [id, call] : all_ended(pool)) ended[id] = call;
+    EXPECT_EQ(ended.size(), 6U);
+    for (const auto& [id, call] : ended) {
+      EXPECT_EQ(call.how, id == 3 ? How::failed : How::returned) << id;
+    }
+    EXPECT_EQ(ended.at(3).text, "the process ended without a result, with exit code " +
+                                    std::string(silently ? "0" : "3"));
+  }
+}
+
+TEST(ForkedPool, ACallOverItsLimitIsKilledAndThoseBehindItRun) {
+  ForkedPool pool(1, std::chrono::milliseconds(300), [] { return true; });
+  pool.start(0, [] { return std::string("first"); });
+  std::map<std::size_t, EndedCall> ended = all_ended(pool);
+  for (std::size_t i = 1; i < 4; ++i) {
+    pool.start(i, [i] {
+      if (i == 2) sleep(60);
+      return std::to_string(i);
+    });
+  }
+  for (auto& [id, call] : all_ended(pool)) ended[id] = call;
+  EXPECT_EQ(ended.at(1).text, "1");
+  EXPECT_EQ(ended.at(2).how, How::timed_out);
+  EXPECT_EQ(ended.at(3).text, "3");
+  EXPECT_GE(ended.at(2).took, std::chrono::milliseconds(300));
 }
 
 }  // namespace

@@ -22,7 +22,13 @@ using ::testing::ElementsAre;
 class SimClockTest : public testing::Test {
  protected:
   std::unique_ptr<simgrid::s4u::Engine> engine_ = start_simgrid();
-  Platform platform_{{}, 1, {}};
+  LinkPaths paths_{{}, {}};
+  Platform platform_{paths_, 1};
+
+  void run(SimClock& clock) {
+    clock.join_simgrid();
+    engine_->run();
+  }
 };
 
 TEST_F(SimClockTest, ActionsRunByDateAndThenInTheOrderOfPosting) {
@@ -32,7 +38,7 @@ TEST_F(SimClockTest, ActionsRunByDateAndThenInTheOrderOfPosting) {
   clock.at(1_us, [&] { order.push_back(1); });
   clock.at(2_us, [&] { order.push_back(4); });
   clock.at(1_us, [&] { order.push_back(2); });
-  engine_->run();
+  run(clock);
   EXPECT_THAT(order, ElementsAre(1, 2, 3, 4));
 }
 
@@ -50,9 +56,36 @@ TEST_F(SimClockTest, ActionsOfADateRunInTheOrderOfPostingHoweverManyDatesLieBetw
     for (int round = 0; round < kRounds; ++round) expected.push_back(kRounds * date + round);
     if (date == 5) expected.push_back(0);
   }
-  engine_->run();
+  run(clock);
   EXPECT_EQ(order, expected);
   EXPECT_EQ(clock.events(), static_cast<std::uint64_t>(kDates * kRounds + 2));
+}
+
+TEST_F(SimClockTest, RunsAloneUntilSimGridIsAskedForAndGoesOnInIt) {
+  SimClock clock;
+  std::vector<std::string> order;
+  clock.at(3_us, [&] { order.push_back("3 us"); });
+  clock.at(1_us, [&] {
+    order.push_back("1 us");
+    clock.in_step([&] { order.push_back("in step"); });
+  });
+  clock.at(1_us, [&] { order.push_back("1 us too"); });
+  clock.run_alone();
+  EXPECT_TRUE(clock.waits_for_simgrid());
+  EXPECT_THAT(order, ElementsAre("1 us", "1 us too"));
+  run(clock);
+  EXPECT_THAT(order, ElementsAre("1 us", "1 us too", "in step", "3 us"));
+  EXPECT_EQ(clock.now(), 3_us);
+}
+
+TEST_F(SimClockTest, RunsAloneToTheEndWhereNobodyAsksForSimGrid) {
+  SimClock clock;
+  int ran = 0;
+  clock.at(2_us, [&] { clock.after(1_us, [&] { ++ran; }); });
+  clock.run_alone();
+  EXPECT_FALSE(clock.waits_for_simgrid());
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(clock.now(), 3_us);
 }
 
 TEST_F(SimClockTest, RunsAheadOfSimGridUntilSomebodyNeedsItsClock) {
@@ -74,7 +107,7 @@ TEST_F(SimClockTest, RunsAheadOfSimGridUntilSomebodyNeedsItsClock) {
     clock.release();
   });
   clock.at(9_us, [&] { note(clock.ahead() ? "ahead at 9" : "at 9"); });
-  engine_->run();
+  run(clock);
   EXPECT_THAT(order, ElementsAre("at 1", "ahead at 5", "in step", "at 7", "ahead at 9"));
   EXPECT_DOUBLE_EQ(in_step, 5e-6);
 }
@@ -97,7 +130,7 @@ TEST_F(SimClockTest, RunsAheadUpToTheDateFromWhichSimGridMayBringUpSomething) {
   });
   clock.at(5500_us / 1000.0, [&] { note("5.5"); });
   clock.at(7_us, [&] { note("7"); });
-  engine_->run();
+  run(clock);
   EXPECT_THAT(order, ElementsAre("ahead at 3", "at 4", "at 5", "ahead at 5.5", "at 7"));
 }
 
@@ -112,7 +145,7 @@ TEST_F(SimClockTest, AChainOfDelaysEndsExactlyAtItsSum) {
     clock.after(delay, [&] { next(); });
   };
   clock.at(0_s, [&] { next(); });
-  engine_->run();
+  run(clock);
   EXPECT_EQ(clock.now(), sum);
 }
 
@@ -120,7 +153,7 @@ TEST_F(SimClockTest, ADateInThePastMeansNow) {
   SimClock clock;
   Seconds ran;
   clock.at(5_us, [&] { clock.at(1_us, [&] { ran = clock.now(); }); });
-  engine_->run();
+  run(clock);
   EXPECT_EQ(ran, 5_us);
 }
 
@@ -130,7 +163,7 @@ TEST_F(SimClockTest, AnExceptionOfAnActionReachesTheCallerOfRun) {
   // In a fork: SimGrid loses the timer whose callback throws, which leak checkers would report.
   const auto outcome = [&] {
     try {
-      engine_->run();
+      run(clock);
       return std::string("ended");
     } catch (const std::runtime_error& error) {
       return std::string(error.what());

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/clock/simgrid_session.h"
+#include "sim/engine/network/simgrid_run.h"
 
 namespace tessera {
 namespace {
@@ -33,10 +34,10 @@ struct TestFlow {
 std::vector<double> end_times(const std::vector<Link>& links,
                               const std::vector<std::vector<LinkId>>& paths,
                               const std::vector<TestFlow>& flows) {
-  const auto engine = start_simgrid();
+  const LinkPaths link_paths(links, paths);
+  SimGridRun simgrid;
   SimClock clock;
-  const Platform platform(links, 0, paths);
-  FlowNetwork network(platform, clock);
+  FlowNetwork network(link_paths, clock);
   std::vector<double> ends(flows.size(), -1);
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const TestFlow& flow = flows[i];
@@ -45,7 +46,7 @@ std::vector<double> end_times(const std::vector<Link>& links,
       network.start(PathId(flow.path), flow.bytes, [&] { end = clock.now().value(); });
     });
   }
-  engine->run();
+  simgrid.run(clock, network, link_paths, 0);
   return ends;
 }
 
@@ -57,16 +58,17 @@ TEST(FlowNetwork, TenKilobytesAfterFiveMicrosecondsAt50GBpsEndAt5200Nanoseconds)
 
 TEST(FlowNetwork, EndsOnTimeThoughTheClockHasDatesBeforeAndBehind) {
   // 1 MB at 100 GB/s takes 10 us: the clock may run ahead of SimGrid to 5 us, not to 15 us.
-  const auto engine = start_simgrid();
+  const std::vector<Link> links{link_of(100_GBps)};
+  const LinkPaths link_paths(links, {{LinkId(0)}});
+  SimGridRun simgrid;
   SimClock clock;
-  const Platform platform(std::vector<Link>{link_of(100_GBps)}, 0, {{LinkId(0)}});
-  FlowNetwork network(platform, clock);
+  FlowNetwork network(link_paths, clock);
   double end = -1;
   bool ended_at_5 = false, ended_at_15 = false;
   clock.at(0_s, [&] { network.start(PathId(0), 1e6, [&] { end = clock.now().value(); }); });
   clock.at(5_us, [&] { ended_at_5 = end >= 0; });
   clock.at(15_us, [&] { ended_at_15 = end >= 0; });
-  engine->run();
+  simgrid.run(clock, network, link_paths, 0);
   EXPECT_NEAR(end, 10e-6, kPicosecond);
   EXPECT_FALSE(ended_at_5);
   EXPECT_TRUE(ended_at_15);
@@ -113,6 +115,22 @@ TEST(FlowNetwork, AFlowThatComesWhenAnotherEndsIsAlone) {
   EXPECT_NEAR(ends[1], 0.200, kPicosecond);
 }
 
+TEST(FlowNetwork, SimGridStartsWhenALinkIsFullAndNotBefore) {
+  // Two flows of 1 GB through links of 4 GB/s to one of 10 GB/s, again and again in one process.
+  const Link own = link_of(4_GBps);
+  const std::vector<Link> links{own, own, own, link_of(10_GBps)};
+  const std::vector<std::vector<LinkId>> paths{
+      {LinkId(0), LinkId(3)}, {LinkId(1), LinkId(3)}, {LinkId(2), LinkId(3)}};
+  const std::vector<TestFlow> two{{0, 1e9, 0_s}, {1, 1e9, 0_s}};
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(end_times(links, paths, two), (std::vector{0.25, 0.25}));
+  EXPECT_FALSE(simgrid_has_started());
+  // Three need 12 GB/s and have a third of 10 each.
+  const auto ends = end_times(links, paths, {{0, 1e9, 0_s}, {1, 1e9, 0_s}, {2, 1e9, 0_s}});
+  EXPECT_NEAR(ends[2], 0.3, kPicosecond);
+  EXPECT_TRUE(simgrid_has_started());
+  EXPECT_EQ(end_times(links, paths, two), (std::vector{0.25, 0.25}));
+}
+
 TEST(FlowNetwork, OneFlowEndsTheSolitudeOfTwoOthers) {
   // Two flows alone on links of 10 GB/s for 50 ms (0.5 GB each); the third crosses both links and
   // moves its 0.1 GB in 20 ms at 5 GB/s, as they do; their last 0.4 GB take 40 ms.
@@ -157,17 +175,17 @@ TEST(FlowNetwork, AFlowBesideOneThatAFullLinkSlowsDownIsAsFastAsAlone) {
 TEST(FlowNetwork, ALimitHoldsForAFlowAloneAndWhereItMeetsAnother) {
   // 1 GB at 10 GB/s, from 20 ms on at most 2 GB/s: 0.2 + 0.2 GB until 120 ms. There a flow of 0.4
   // GB comes and gets the other 8 GB/s for 50 ms. At 200 ms (0.56 GB done) the limit is lifted.
-  const auto engine = start_simgrid();
+  const std::vector<Link> links{link_of(10_GBps)};
+  const LinkPaths link_paths(links, {{LinkId(0)}, {LinkId(0)}}, {true, false});
+  SimGridRun simgrid;
   SimClock clock;
-  const Platform platform(std::vector<Link>{link_of(10_GBps)}, 0, {{LinkId(0)}, {LinkId(0)}},
-                          {true, false});
-  FlowNetwork network(platform, clock);
+  FlowNetwork network(link_paths, clock);
   double limited = 0, other = 0;
   clock.at(0_s, [&] { network.start(PathId(0), 1e9, [&] { limited = clock.now().value(); }); });
   clock.at(20_ms, [&] { network.limit(PathId(0), 2_GBps); });
   clock.at(120_ms, [&] { network.start(PathId(1), 0.4e9, [&] { other = clock.now().value(); }); });
-  clock.at(200_ms, [&] { network.limit(PathId(0), Platform::kNoLimit); });
-  engine->run();
+  clock.at(200_ms, [&] { network.limit(PathId(0), LinkPaths::kNoLimit); });
+  simgrid.run(clock, network, link_paths, 0);
   EXPECT_NEAR(other, 0.170, kPicosecond);
   EXPECT_NEAR(limited, 0.200 + 0.044, kPicosecond);
 }

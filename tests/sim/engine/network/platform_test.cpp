@@ -26,7 +26,7 @@ std::vector<double> end_times(const ClusterSpec& cluster, const std::vector<Mess
   const auto engine = start_simgrid();
   const Topology topology(cluster);
   SimClock clock;
-  const Platform platform(topology, {});
+  const Platform platform(topology);
   std::vector<double> ends(messages.size(), -1);
   std::vector<simgrid::s4u::CommPtr> running(messages.size());
   simgrid::s4u::Activity::on_completion_cb([&](const simgrid::s4u::Activity& activity) {
@@ -45,6 +45,7 @@ std::vector<double> end_times(const ClusterSpec& cluster, const std::vector<Mess
                                                     static_cast<std::uint64_t>(parts));
     });
   }
+  clock.join_simgrid();
   engine->run();
   return ends;
 }
@@ -149,7 +150,8 @@ TEST(RoutingZone, UnusedLinksAreNotCreatedForPaths) {
   const auto engine = start_simgrid();
   const Topology topology(one_nic_per_node());
   const std::size_t before = engine->get_link_count();
-  const Platform platform(topology.links(), topology.gpu_count(), {topology.route(0, 1).links});
+  const LinkPaths paths(topology.links(), {topology.route(0, 1).links});
+  const Platform platform(paths, topology.gpu_count());
   // One NVLink bundle; besides, SimGrid gives every zone a loopback.
   std::size_t of_cluster = 0;
   for (const simgrid::s4u::Link* link : engine->get_all_links()) {

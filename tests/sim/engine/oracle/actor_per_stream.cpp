@@ -85,13 +85,15 @@ class Oracle {
   std::map<const OracleOp*, PathId> path_of_;
   std::map<std::pair<int, std::int32_t>, Meeting> meetings_;  ///< by communicator and sequence
   std::map<std::tuple<int, int, int>, Event> messages_;       ///< by sender, receiver and tag
+  std::unique_ptr<LinkPaths> link_paths_;
   std::unique_ptr<Platform> platform_;
 };
 
 Oracle::Oracle(const TimedProgram& timed)
     : timed_(timed), layout_(timed.program.layout), communicators_(layout_) {
   for (int rank = 0; rank < layout_.world_size(); ++rank) add_rank(rank);
-  platform_ = std::make_unique<Platform>(timed.topology.links(), layout_.world_size(), paths_);
+  link_paths_ = std::make_unique<LinkPaths>(timed.topology.links(), paths_);
+  platform_ = std::make_unique<Platform>(*link_paths_, layout_.world_size());
 }
 
 void Oracle::add_rank(int rank) {

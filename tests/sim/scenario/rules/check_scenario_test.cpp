@@ -56,6 +56,21 @@ TEST(CheckScenario, ComesToTheFrameworkLast) {
   EXPECT_THROW(require_sound(scenario), InputError);
 }
 
+/// Where of a framework's rules; one problem is expected.
+std::string framework_problem_of(const Scenario& scenario) {
+  const std::vector<Problem> problems = check_framework(scenario);
+  return problems.size() == 1 ? problems.front().where : std::to_string(problems.size());
+}
+
+TEST(CheckScenario, WhatIsOfExpertsOrAdaptersThatThereAreNotIsRefused) {
+  Scenario scenario = sound();
+  scenario.step.expert_capacity_factor = 1;
+  EXPECT_EQ(framework_problem_of(scenario), "training.expert_capacity_factor");
+  scenario = sound();
+  scenario.step.lora_targets = LoraTargets::attention;
+  EXPECT_EQ(framework_problem_of(scenario), "training.lora_targets");
+}
+
 TEST(CheckScenario, ScalesPerBlockAreForBlackwell) {
   Scenario scenario = sound();
   scenario.cluster.node.gpu.bf16 = scenario.cluster.node.gpu.fp8 = 100_TFLOPS;

@@ -38,6 +38,17 @@ TEST(MemoryRules, LayersAreForMegatronsPlanners) {
   EXPECT_EQ(paths_of(scenario), Paths{});
 }
 
+TEST(MemoryRules, PressureComesOfALimitOrAPlan) {
+  Scenario scenario;
+  scenario.memory.pressure = PressurePolicy::dtr;
+  EXPECT_EQ(paths_of(scenario), Paths{"memory.pressure"});
+  scenario.memory.limit = 40_GiB;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  scenario = planned_by(MemoryPlanner::tessera);
+  scenario.memory.pressure = PressurePolicy::dtr;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+}
+
 TEST(MemoryRules, TheCpuUpdatesAdamAtTheBandwidthOfItsMemory) {
   Scenario scenario = planned_by(MemoryPlanner::cpu_optimizer);
   EXPECT_EQ(paths_of(scenario), Paths{});
