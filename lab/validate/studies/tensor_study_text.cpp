@@ -99,6 +99,29 @@ std::string transfers_text(const std::vector<TensorTransferRow>& rows) {
   return text;
 }
 
+std::string calls_text(const TensorLoadCalls& calls) {
+  if (calls.n == 0) return formatted(" %7s %7s %7s", "-", "-", "-");
+  return formatted(" %7lld %7.0f %+7.1f", static_cast<long long>(calls.n), calls.rate * 1e-12,
+                   calls.error_pct);
+}
+
+std::string loads_text(const std::vector<TensorLoad>& loads) {
+  std::string text =
+      "\nthe power limit fitted to one library alone: loss of rate per decade of duration, TFLOP/s "
+      "at 0.1 s; then its calls with m, n, k >= 1024 (n, median TFLOP/s) and what a step is told "
+      "of "
+      "them (under load, library unknown: median error)\n";
+  text += text_line("%-16s %-12s %10s %7s %23s %23s %23s", "GPU", "stack", "cap/decade", "at 0.1s",
+                    "1 to 10 ms", "10 to 50 ms", "50 ms and more");
+  for (const TensorLoad& load : loads) {
+    text += formatted("%-16s %-12s %10.3f %7.0f", load.gpu.c_str(), load.stack.c_str(),
+                      load.per_decade, load.rate * 1e-12);
+    for (const TensorLoadCalls& calls : load.calls) text += calls_text(calls);
+    text += "\n";
+  }
+  return text;
+}
+
 std::string coverage_text(const std::vector<TensorCoverage>& rows) {
   std::string text =
       "\nkernels of held-out shapes inside their 80 % interval, library unknown [%]\n";
@@ -121,7 +144,8 @@ std::string tensor_study_text(const TensorWeights& weights, const TensorStudy& s
          parameters_text(weights) + effects_text(weights) +
          errors_text("a fifth of all (m, n, k) kept from the fit, by hash", study.shapes) +
          errors_text("a fifth of all (n, k) kept from the fit, by hash", study.matrices) +
-         sums_text(study.sums) + transfers_text(study.transfers) + coverage_text(study.coverage);
+         sums_text(study.sums) + transfers_text(study.transfers) + loads_text(study.loads) +
+         coverage_text(study.coverage);
 }
 
 }  // namespace tessera

@@ -194,6 +194,42 @@ TEST(TensorSums, AreOffByTheMeanOfTheirKernels) {
   }
 }
 
+/// Products of 4 to 200 ms whose rate falls by `per_decade` with duration.
+std::string long_rows(const TensorWeights& weights, double per_decade) {
+  TensorGpuWeights gpu = weights.gpus[1];
+  gpu.effect.cap_per_decade = per_decade;
+  const TensorStackWeights& stack = gpu.stacks[0];
+  std::string text = kHeader;
+  for (const int m : {2048, 4096, 8192, 16384, 32768})
+    for (const int n : {8192, 12288, 32768, 65536})
+      for (const int k : {16384, 28672, 57344}) {
+        const TensorShape s = tensor_shape(half_product(m, n, k));
+        const double seconds =
+            tensor_gemm_seconds(s, tensor_traits(tensor_gpu(gpu.gpu), stack.precision),
+                                weights.shared, gpu.effect, stack.effect);
+        text += line(gpu.gpu, stack.precision, s, seconds, stack.name);
+      }
+  return text;
+}
+
+TEST(TensorLoad, TellsALibraryThatFeelsTheLimitFromOneThatDoesNot) {
+  const ScratchFolder folder;
+  const TensorWeights weights = plausible_weights();
+  const auto load_of = [&](double per_decade) {
+    const TensorData data = read_text(folder, long_rows(weights, per_decade));
+    return products_under_load(data, weights).at(0);
+  };
+  const TensorLoad limited = load_of(0.09), free = load_of(-0.02);
+  EXPECT_NEAR(limited.per_decade, 0.09, 0.02);
+  EXPECT_NEAR(free.per_decade, -0.02, 0.02);
+  // 989.4 TFLOP/s by e^(0.17 + 0.09 * 2) at 0.1 s, 101 onsets: two decades.
+  EXPECT_NEAR(limited.rate / (989.4e12 * std::exp(-0.35)), 1, 0.02);
+  // A step is told what the weights say of 0.1 s, which the limited library holds there.
+  EXPECT_NEAR(limited.calls[2].error_pct, 0, 3);
+  EXPECT_GT(free.calls[2].error_pct, 15);  // e^(0.18 + 0.04) - 1 = 25 % at 0.1 s, 22 % by 50 ms
+  EXPECT_EQ(limited.calls[0].n + limited.calls[1].n + limited.calls[2].n, 59);  // the smallest takes 0.8 ms
+}
+
 TEST(TensorTraining, TwiceTheSameDataGivesTheSameBytes) {
   const ScratchFolder folder;
   const TensorData data = read_text(folder, synthetic_rows(plausible_weights()));
