@@ -1,10 +1,8 @@
 #include "lab/fit/tensor/tensor_load.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
-#include "lab/fit/tensor/tensor_fit.h"
 #include "predictor/tensor/tensor_effect.h"
 
 namespace tessera {
@@ -46,17 +44,6 @@ std::function<double(const TensorShape&)> under_load(const TensorData& data,
   };
 }
 
-/// Adds what a fit to `samples` alone, which are of the library at `stack`, says of its limit.
-void add_own_limit(const TensorData& data, const std::vector<TensorSample>& samples, int stack,
-                   TensorLoad& load) {
-  const TensorStack& library = data.stacks[stack];
-  const TensorFit fit = fit_tensor_gemm(data, samples);
-  TensorEffect effect{.gpu = fit.gpus[library.gpu]};
-  load.per_decade = effect.gpu.cap_per_decade;
-  put_under_load(effect);
-  load.rate = library.traits.flops * std::exp(-effect.gpu.cap - fit.stacks[stack].compute);
-}
-
 }  // namespace
 
 std::vector<TensorLoad> products_under_load(const TensorData& data, const TensorWeights& weights) {
@@ -75,7 +62,6 @@ std::vector<TensorLoad> products_under_load(const TensorData& data, const Tensor
                                                  sample.seconds < kTensorLoadBounds[i + 1];
                                         }),
                                predicted);
-    add_own_limit(data, own, stack, load);
     loads.push_back(std::move(load));
   }
   return loads;

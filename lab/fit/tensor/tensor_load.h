@@ -20,10 +20,7 @@ struct TensorLoadCalls {
 /// A library's products on one GPU beside what a step is told: predictions under load (Load).
 struct TensorLoad {
   std::string gpu, stack;
-  double per_decade = 0;  ///< loss of the power-limited rate, in log time, fitted to this library
-                          ///< alone; 0 and less: it felt no limit
-  double rate = 0;        ///< power-limited, of calls of 0.1 s, by the same fit [FLOP/s]
-  std::array<TensorLoadCalls, 3> calls;  ///< of kTensorLoadBounds
+  std::array<TensorLoadCalls, 3> calls;  ///< between kTensorLoadBounds
 };
 
 /// Where the durations of TensorLoad::calls begin and end [s].

@@ -107,15 +107,12 @@ std::string calls_text(const TensorLoadCalls& calls) {
 
 std::string loads_text(const std::vector<TensorLoad>& loads) {
   std::string text =
-      "\nthe power limit fitted to one library alone: loss of rate per decade of duration, TFLOP/s "
-      "at 0.1 s; then its calls with m, n, k >= 1024 (n, median TFLOP/s) and what a step is told "
-      "of "
-      "them (under load, library unknown: median error)\n";
-  text += text_line("%-16s %-12s %10s %7s %23s %23s %23s", "GPU", "stack", "cap/decade", "at 0.1s",
-                    "1 to 10 ms", "10 to 50 ms", "50 ms and more");
+      "\nproducts with m, n, k >= 1024 by duration (n, median TFLOP/s), and what a step is told of "
+      "them (under load, library unknown: median of predicted / measured - 1)\n";
+  text += text_line("%-16s %-12s %23s %23s %23s", "GPU", "stack", "1 to 10 ms", "10 to 50 ms",
+                    "50 ms and more");
   for (const TensorLoad& load : loads) {
-    text += formatted("%-16s %-12s %10.3f %7.0f", load.gpu.c_str(), load.stack.c_str(),
-                      load.per_decade, load.rate * 1e-12);
+    text += formatted("%-16s %-12s", load.gpu.c_str(), load.stack.c_str());
     for (const TensorLoadCalls& calls : load.calls) text += calls_text(calls);
     text += "\n";
   }

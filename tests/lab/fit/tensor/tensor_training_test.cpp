@@ -212,22 +212,23 @@ std::string long_rows(const TensorWeights& weights, double per_decade) {
   return text;
 }
 
-TEST(TensorLoad, TellsALibraryThatFeelsTheLimitFromOneThatDoesNot) {
+TEST(TensorLoad, IsRightOfALibraryThatFeelsTheLimitAlone) {
   const ScratchFolder folder;
   const TensorWeights weights = plausible_weights();
   const auto load_of = [&](double per_decade) {
     const TensorData data = read_text(folder, long_rows(weights, per_decade));
     return products_under_load(data, weights).at(0);
   };
-  const TensorLoad limited = load_of(0.09), free = load_of(-0.02);
-  EXPECT_NEAR(limited.per_decade, 0.09, 0.02);
-  EXPECT_NEAR(free.per_decade, -0.02, 0.02);
-  // 989.4 TFLOP/s by e^(0.17 + 0.09 * 2) at 0.1 s, 101 onsets: two decades.
-  EXPECT_NEAR(limited.rate / (989.4e12 * std::exp(-0.35)), 1, 0.02);
-  // A step is told what the weights say of 0.1 s, which the limited library holds there.
-  EXPECT_NEAR(limited.calls[2].error_pct, 0, 3);
-  EXPECT_GT(free.calls[2].error_pct, 15);  // e^(0.18 + 0.04) - 1 = 25 % at 0.1 s, 22 % by 50 ms
-  EXPECT_EQ(limited.calls[0].n + limited.calls[1].n + limited.calls[2].n, 59);  // the smallest takes 0.8 ms
+  const TensorLoad limited = load_of(0.09), free = load_of(0);
+  EXPECT_EQ(limited.calls[0].n + limited.calls[1].n + limited.calls[2].n, 59);  // one takes 0.8 ms
+  // Weights and library agree on calls of 0.1 s, about the median of the longest.
+  EXPECT_NEAR(limited.calls[2].error_pct, 0, 2);
+  // Without the loss of two decades a call is told e^(2 * 0.09) = 1.20 of its time; the tiles'
+  // time, which is added to either, leaves 1.17.
+  EXPECT_NEAR(free.calls[2].error_pct, 18, 2);
+  EXPECT_GT(free.calls[2].rate, 1.1 * limited.calls[2].rate);
+  // Calls of 1 to 10 ms have lost less than the step is told: e^(0.09 * (2 - 0.6)) = 1.13.
+  EXPECT_GT(limited.calls[0].error_pct, 5);
 }
 
 TEST(TensorTraining, TwiceTheSameDataGivesTheSameBytes) {
