@@ -11,8 +11,8 @@ namespace {
 [[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
   throw InputError({.where = path.string(),
                     .what = std::move(what),
-                    .hint = "use the file of this version, or run tessera train --model attention "
-                            "with --out to a new file"});
+                    .hint = "use the file of this version, or run tessera train --model "
+                            "attention, which replaces that section alone"});
 }
 
 void check_version(unsigned found, int expected, const std::filesystem::path& path) {

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 13> kArchitectures{
       {.where = path.string(),
        .what = std::move(what),
        .hint = "use predictor/weights/tessera.pb of this version, or run tessera train --model "
-               "tensor-gemm with --out to a new file"});
+               "tensor-gemm, which replaces that section alone"});
 }
 
 template <std::size_t N>

@@ -1,6 +1,7 @@
 #include "predictor/weights/weights.h"
 
 #include <system_error>
+#include <utility>
 
 #include "hw/units/fnv1a.h"
 #include "hw/units/input_error.h"
@@ -8,9 +9,17 @@
 #include "hw/units/replace_file.h"
 #include "predictor/weights/weights.pb.h"
 #include "predictor/weights/weights_fp32.h"
+#include "predictor/weights/weights_update.h"
 
 namespace tessera {
 namespace {
+
+[[noreturn]] void refuse_file(const std::filesystem::path& path, std::string what) {
+  throw InputError({.where = path.string(),
+                    .what = std::move(what),
+                    .hint = "use predictor/weights/tessera.pb of this version, or run tessera "
+                            "train with --out to a new file"});
+}
 
 weights::Weights message_of(const PredictorWeights& from) {
   weights::Weights to;
@@ -22,17 +31,27 @@ weights::Weights message_of(const PredictorWeights& from) {
   return to;
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+/// Sections are of any version.
+weights::Weights parsed_file(const std::filesystem::path& path) {
+  weights::Weights message;
+  if (!message.ParseFromString(read_whole_file(path, "install Tessera anew")))
+    refuse_file(path, "is not a weights file");
+  if (message.schema_version() != PredictorWeights::kSchemaVersion)
+    refuse_file(path, "has schema version " + std::to_string(message.schema_version()) + ", not " +
+                          std::to_string(PredictorWeights::kSchemaVersion));
+  return message;
+}
+
 }  // namespace
 
 PredictorWeights load_weights(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) refuse_weights(path, "cannot be opened");
-  weights::Weights message;
-  if (!message.ParseFromString(read_whole_file(path, "install Tessera anew")))
-    refuse_weights(path, "is not a weights file");
-  if (message.schema_version() != PredictorWeights::kSchemaVersion)
-    refuse_weights(path, "has schema version " + std::to_string(message.schema_version()) +
-                             ", not " + std::to_string(PredictorWeights::kSchemaVersion));
+  if (!is_there(path)) refuse_file(path, "cannot be opened");
+  const weights::Weights message = parsed_file(path);
   PredictorWeights result;
   if (message.has_fp32()) read_fp32(message.fp32(), path, result);
   if (message.has_tensor_gemm()) result.tensor_gemm = tensor_weights(message.tensor_gemm(), path);
@@ -43,12 +62,26 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
 }
 
 PredictorWeights load_weights_if_any(const std::filesystem::path& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error) ? load_weights(path) : PredictorWeights();
+  return is_there(path) ? load_weights(path) : PredictorWeights();
 }
 
 void save_weights(const PredictorWeights& weights, const std::filesystem::path& path) {
   replace_file(path, message_of(weights).SerializeAsString());
+}
+
+void require_updatable(const std::filesystem::path& path) {
+  if (is_there(path)) parsed_file(path);
+}
+
+void update_weights(const PredictorWeights& trained, const std::filesystem::path& path) {
+  weights::Weights file = is_there(path) ? parsed_file(path) : weights::Weights();
+  const weights::Weights sections = message_of(trained);
+  if (sections.has_fp32()) file.clear_fp32();
+  if (sections.has_tensor_gemm()) file.clear_tensor_gemm();
+  if (sections.has_attention()) file.clear_attention();
+  if (sections.has_half_memory()) file.clear_half_memory();
+  file.MergeFrom(sections);
+  replace_file(path, file.SerializeAsString());
 }
 
 std::uint64_t fingerprint(const PredictorWeights& weights) {

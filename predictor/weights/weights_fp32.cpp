@@ -9,11 +9,18 @@
 namespace tessera {
 namespace {
 
+[[noreturn]] void refuse_fp32(const std::filesystem::path& path, std::string what) {
+  throw InputError({.where = path.string(),
+                    .what = std::move(what),
+                    .hint = "use predictor/weights/tessera.pb of this version, or run tessera "
+                            "train, which replaces that section alone"});
+}
+
 template <std::size_t N>
 void read_values(const google::protobuf::RepeatedField<double>& from, std::array<double, N>& to,
                  const char* what, const std::filesystem::path& path) {
   if (from.size() != static_cast<int>(N))
-    refuse_weights(path, std::string("holds another number of ") + what + " than this version");
+    refuse_fp32(path, std::string("holds another number of ") + what + " than this version");
   std::copy(from.begin(), from.end(), to.begin());
 }
 
@@ -53,7 +60,7 @@ GemmWeights read(const weights::Gemm& from, const std::filesystem::path& path) {
                             .launch_share = from.launch_share()},
                  .menus = {}};
   if (from.menus_size() != static_cast<int>(kSgemmFamilies))
-    refuse_weights(path, "holds another number of kernel families than this version");
+    refuse_fp32(path, "holds another number of kernel families than this version");
   for (int family = 0; family < from.menus_size(); ++family) {
     TileMenu<double>& menu = to.menus[static_cast<std::size_t>(family)];
     menu.quantisation = from.menus(family).quantisation();
@@ -147,7 +154,7 @@ void write(const EffectRule& from, weights::EffectRule& to) {
 
 EffectRule read(const weights::EffectRule& from, const std::filesystem::path& path) {
   if (from.compute() < 0 || from.compute() > static_cast<int>(ComputeRule::pooled))
-    refuse_weights(path, "names a rule for unseen GPUs that this version does not know");
+    refuse_fp32(path, "names a rule for unseen GPUs that this version does not know");
   return {.compute = static_cast<ComputeRule>(from.compute()),
           .power_limit = from.power_limit(),
           .session_pooling = from.session_pooling()};
@@ -164,7 +171,7 @@ void write(const SpreadByClass& from, google::protobuf::RepeatedPtrField<weights
 SpreadByClass read(const google::protobuf::RepeatedPtrField<weights::Spread>& from,
                    const std::filesystem::path& path) {
   if (from.size() != static_cast<int>(kSpreadClasses))
-    refuse_weights(path, "holds another number of spreads than this version");
+    refuse_fp32(path, "holds another number of spreads than this version");
   SpreadByClass to{};
   for (std::size_t c = 0; c < kSpreadClasses; ++c) {
     const weights::Spread& entry = from[static_cast<int>(c)];
@@ -243,7 +250,7 @@ NeusightClass read(const weights::NeusightClass& from, const std::filesystem::pa
                      to.mlp.sizes.back() == 2 &&
                      to.mlp.values.size() == mlp_value_count(to.mlp.sizes) &&
                      from.feature_mean_size() == 4 && from.feature_scale_size() == 4;
-  if (!whole) refuse_weights(path, "holds an incomplete net of the neusight form");
+  if (!whole) refuse_fp32(path, "holds an incomplete net of the neusight form");
   for (int i = 0; i < 4; ++i) {
     to.feature_mean[i] = from.feature_mean(i);
     to.feature_scale[i] = from.feature_scale(i);
@@ -251,7 +258,7 @@ NeusightClass read(const weights::NeusightClass& from, const std::filesystem::pa
   for (const auto& tile : from.tiles()) {
     const bool usable = tile.tile_m() > 0 && tile.tile_n() > 0 && tile.family() >= 0 &&
                         tile.family() < static_cast<int>(kSgemmFamilies);
-    if (!usable) refuse_weights(path, "holds a tile without size or family");
+    if (!usable) refuse_fp32(path, "holds a tile without size or family");
     to.tiles.push_back({tile.log_batch(), tile.log_m(), tile.log_n(), tile.log_k(), tile.tile_m(),
                         tile.tile_n(), static_cast<SgemmFamily>(tile.family())});
   }
@@ -278,22 +285,15 @@ LogoScore read(const weights::LogoScore& from) {
 
 void check_versions(const weights::Fp32& message, const std::filesystem::path& path) {
   if (message.schema_version() != PredictorWeights::kFp32SchemaVersion)
-    refuse_weights(path, "has FP32 kernels of schema version " +
-                             std::to_string(message.schema_version()) + ", not " +
-                             std::to_string(PredictorWeights::kFp32SchemaVersion));
+    refuse_fp32(path, "has FP32 kernels of schema version " +
+                          std::to_string(message.schema_version()) + ", not " +
+                          std::to_string(PredictorWeights::kFp32SchemaVersion));
   if (message.feature_version() != PredictorWeights::kFeatureVersion)
-    refuse_weights(path, "has feature version " + std::to_string(message.feature_version()) +
-                             ", not " + std::to_string(PredictorWeights::kFeatureVersion));
+    refuse_fp32(path, "has feature version " + std::to_string(message.feature_version()) +
+                          ", not " + std::to_string(PredictorWeights::kFeatureVersion));
 }
 
 }  // namespace
-
-void refuse_weights(const std::filesystem::path& path, std::string what) {
-  throw InputError({.where = path.string(),
-                    .what = std::move(what),
-                    .hint = "use predictor/weights/tessera.pb of this version, or run tessera "
-                            "train with --out to a new file"});
-}
 
 void write_fp32(const PredictorWeights& from, weights::Fp32& to) {
   to.set_schema_version(PredictorWeights::kFp32SchemaVersion);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "predictor/weights/weights.h"
 
@@ -10,9 +9,6 @@ namespace tessera {
 namespace weights {
 class Fp32;
 }
-
-/// Throws InputError: the file `path` "holds ..." what this version cannot use.
-[[noreturn]] void refuse_weights(const std::filesystem::path& path, std::string what);
 
 /// The section of FP32 kernels in a weights file. `path` is named in errors: read_fp32 throws
 /// InputError for damaged sections and those of another schema or feature version.

@@ -58,6 +58,19 @@ class Commands(EndToEnd):
         trained = self.answer("predict", "--kernels", kernels, "--weights", "weights.pb", "--format", "csv")
         self.assertNotEqual(trained, self.answer("predict", "--kernels", kernels, "--format", "csv"))
 
+    def test_train_replaces_a_section_of_another_version(self):
+        self.plant("data/fp32.csv", kernel_csv())
+        train = ("train", "--data", self.folder / "data", "--out", "weights.pb")
+        self.assertEqual(self.run_tessera(*train).returncode, 0)
+        file = self.folder / "weights.pb"
+        trained = file.read_bytes()
+        versions = b"\x08\x01\x10\x01\x1a\x04fp32"  # schema 1, feature 1
+        self.assertEqual(trained.count(versions), 1)
+        file.write_bytes(trained.replace(versions, b"\x08\x01\x10\x02\x1a\x04fp32"))
+        self.assert_fails(3, "has feature version 2, not 1", "predict", "--kernels", self.folder / "data/fp32.csv", "--weights", "weights.pb")
+        self.assertEqual(self.run_tessera(*train).returncode, 0)
+        self.assertEqual(file.read_bytes(), trained)
+
     def test_validate_simulates_a_file_and_lists_what_it_skips(self):
         models = self.plant("models.csv", TINY_MODELS)
         validation = json.loads(self.answer("validate", "--models", models, "--format", "json"))

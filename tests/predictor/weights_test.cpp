@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/units/input_error.h"
+#include "predictor/weights/weights_update.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/weights_bytes.h"
 
@@ -88,6 +89,63 @@ TEST(Weights, EverySectionIsOptional) {
   ASSERT_TRUE(loaded.tensor_gemm);
   EXPECT_EQ(loaded.tensor_gemm->shared.values(), tensor.tensor_gemm->shared.values());
   EXPECT_FALSE(load_weights_if_any(folder.path() / "absent.pb").trained());
+}
+
+/// The shipped file, its FP32 kernels of the next feature version.
+std::string with_stale_fp32() {
+  const std::string versions(
+      "\x08\x01\x10\x01\x1a\x04"
+      "fp32");  // schema 1, feature 1
+  std::string bytes = read_file(committed_weights());
+  bytes.at(bytes.find(versions) + 3) = 2;
+  return bytes;
+}
+
+PredictorWeights fp32_alone() {
+  PredictorWeights weights = load_weights(committed_weights());
+  weights.tensor_gemm.reset();
+  weights.attention.reset();
+  weights.half_memory.reset();
+  return weights;
+}
+
+PredictorWeights products_alone() {
+  PredictorWeights weights;
+  weights.tensor_gemm = load_weights(committed_weights()).tensor_gemm;
+  return weights;
+}
+
+TEST(Weights, ASectionOfAnotherVersionCanBeTrainedAgain) {
+  const ScratchFolder folder;
+  const auto file = folder.write("stale.pb", with_stale_fp32());
+  EXPECT_NE(message_of(file).find("feature version 2, not 1"), std::string::npos);
+  EXPECT_NE(message_of(file).find("run tessera train"), std::string::npos);
+  EXPECT_NO_THROW(require_updatable(file));
+  update_weights(fp32_alone(), file);
+  EXPECT_TRUE(read_file(file) == read_file(committed_weights()));
+}
+
+TEST(Weights, ATrainedSectionLeavesOthersAsTheyAreHoweverOld) {
+  const ScratchFolder folder;
+  const auto file = folder.write("stale.pb", with_stale_fp32());
+  PredictorWeights changed = products_alone();
+  changed.tensor_gemm->shared.prologue += 1;
+  update_weights(changed, file);
+  EXPECT_NE(message_of(file).find("feature version 2, not 1"), std::string::npos);
+  update_weights(products_alone(), file);
+  EXPECT_TRUE(read_file(file) == with_stale_fp32());
+}
+
+TEST(Weights, AFileThatTakesNoSectionIsLeftAlone) {
+  const ScratchFolder folder;
+  const auto text = folder.write("text.pb", "these are no weights");
+  EXPECT_THROW(require_updatable(text), InputError);
+  EXPECT_THROW(update_weights(products_alone(), text), InputError);
+  EXPECT_EQ(read_file(text), "these are no weights");
+  const auto absent = folder.path() / "absent.pb";
+  EXPECT_NO_THROW(require_updatable(absent));
+  update_weights(products_alone(), absent);
+  EXPECT_TRUE(load_weights(absent).tensor_gemm);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "lab/cli/commands.h"
 #include "lab/cli/commands/train_attention.h"
 #include "lab/cli/commands/train_tensor_gemm.h"
+#include "lab/cli/commands/trained_section.h"
 #include "lab/validate/studies/ablation_study.h"
 #include "lab/validate/studies/training_text.h"
 #include "predictor/weights/weights.h"
@@ -81,6 +82,7 @@ void run_ablations(const TrainCommandOptions& options) {
 
 void run_train(const TrainCommandOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  const TrainTarget target = train_target(options.weights_file, options.table_folder);
   const TrainingSet set = read_training_set(options.data_folder, shipped_gpu_lookup());
   const Folds folds(set.gpus, FoldDepth::two);
   const std::vector<ModelRun> runs = model_runs(options.data_folder);
@@ -88,21 +90,12 @@ void run_train(const TrainCommandOptions& options) {
   if (!runs.empty()) study = study_rules(folds, runs, shipped_catalog());
   TrainOptions training = options.training;
   if (study) training.rule = study->shipped();
-  PredictorWeights weights = train(set, folds, training);
+  const PredictorWeights weights = train(set, folds, training);
   const std::vector<Table> tables = tables_of(set, folds, weights, study);
-  const bool shipped = options.weights_file.empty();
-  std::filesystem::path file = options.weights_file;
-  if (shipped) file = weights_file();
-  std::filesystem::path folder = options.table_folder;
-  if (shipped && folder.empty()) folder = shipped_tables();
-  const PredictorWeights existing = load_weights_if_any(file);
-  weights.tensor_gemm = existing.tensor_gemm;
-  weights.attention = existing.attention;
-  weights.half_memory = existing.half_memory;
-  save_weights(weights, file);
-  publish(tables, folder);
+  write_sections(weights, target.weights);
+  publish(tables, target.tables);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  spdlog::info("trained in {:.1f} s, wrote {}", elapsed.count(), file.string());
+  spdlog::info("trained in {:.1f} s", elapsed.count());
 }
 
 /// Without --out the weights that came with the program are written.

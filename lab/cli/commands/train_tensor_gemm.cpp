@@ -1,12 +1,9 @@
 #include "lab/cli/commands/train_tensor_gemm.h"
 
-#include <filesystem>
-
-#include <spdlog/spdlog.h>
-
 #include "app/shell/home.h"
 #include "app/shell/output.h"
 #include "hw/units/replace_file.h"
+#include "lab/cli/commands/trained_section.h"
 #include "lab/fit/studies/tensor_study.h"
 #include "lab/validate/studies/tensor_study_text.h"
 #include "predictor/measured/kernel_csv.h"
@@ -15,20 +12,16 @@ namespace tessera {
 
 void run_train_tensor_gemm(const std::string& data_folder, const std::string& out,
                            const std::string& table_folder) {
-  const bool shipped = out.empty();
-  const std::filesystem::path file = shipped ? weights_file() : std::filesystem::path(out);
-  PredictorWeights weights = load_weights_if_any(file);
+  const TrainTarget target = train_target(out, table_folder);
   const TensorData data =
       read_tensor_rows(kernel_file(data_folder, "tensor_core.csv"), shipped_gpu_lookup());
   const TensorTraining training = train_tensor_gemm(data);
   const std::string text = tensor_study_text(training.weights, study_tensor_gemm(data, training));
-  std::filesystem::path folder = table_folder;
-  if (shipped && folder.empty()) folder = home() / "results" / "predictor";
-  weights.tensor_gemm = training.weights;
-  save_weights(weights, file);
+  PredictorWeights trained;
+  trained.tensor_gemm = training.weights;
+  write_sections(trained, target.weights);
   print(text);
-  if (!folder.empty()) replace_file(folder / "tensor_gemm.txt", text);
-  spdlog::info("wrote {}", file.string());
+  if (!target.tables.empty()) replace_file(target.tables / "tensor_gemm.txt", text);
 }
 
 }  // namespace tessera

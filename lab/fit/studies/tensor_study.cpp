@@ -275,6 +275,7 @@ TensorStudy study_tensor_gemm(const TensorData& data, const TensorTraining& trai
                     .matrices = held_out_errors(data, matrices, TensorHoldout::matrices),
                     .sums = sums_of_eight(data, training.shapes),
                     .transfers = {},
+                    .loads = products_under_load(data, training.weights),
                     .coverage = {}};
   const auto gpus = static_cast<int>(data.gpus.size());
   const TensorWeights judged =

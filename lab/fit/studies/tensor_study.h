@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lab/fit/tensor/tensor_coverage.h"
+#include "lab/fit/tensor/tensor_load.h"
 #include "lab/fit/tensor/tensor_rows.h"
 #include "lab/fit/tensor/tensor_sums.h"
 #include "lab/fit/tensor/tensor_training.h"
@@ -43,6 +44,7 @@ struct TensorStudy {
   std::vector<TensorErrorRow> matrices;  ///< TensorHoldout::matrices
   std::vector<TensorSumError> sums;      ///< TensorHoldout::shapes
   std::vector<TensorTransferRow> transfers;
+  std::vector<TensorLoad> loads;         ///< by the shipped weights
   std::vector<TensorCoverage> coverage;  ///< fitted without the shapes, then without the GPU
 };
 

@@ -99,6 +99,26 @@ std::string transfers_text(const std::vector<TensorTransferRow>& rows) {
   return text;
 }
 
+std::string calls_text(const TensorLoadCalls& calls) {
+  if (calls.n == 0) return formatted(" %7s %7s %7s", "-", "-", "-");
+  return formatted(" %7lld %7.0f %+7.1f", static_cast<long long>(calls.n), calls.rate * 1e-12,
+                   calls.error_pct);
+}
+
+std::string loads_text(const std::vector<TensorLoad>& loads) {
+  std::string text =
+      "\nproducts with m, n, k >= 1024 by duration (n, median TFLOP/s), and what a step is told of "
+      "them (under load, library unknown: median of predicted / measured - 1)\n";
+  text += text_line("%-16s %-12s %23s %23s %23s", "GPU", "stack", "1 to 10 ms", "10 to 50 ms",
+                    "50 ms and more");
+  for (const TensorLoad& load : loads) {
+    text += formatted("%-16s %-12s", load.gpu.c_str(), load.stack.c_str());
+    for (const TensorLoadCalls& calls : load.calls) text += calls_text(calls);
+    text += "\n";
+  }
+  return text;
+}
+
 std::string coverage_text(const std::vector<TensorCoverage>& rows) {
   std::string text =
       "\nkernels of held-out shapes inside their 80 % interval, library unknown [%]\n";
@@ -121,7 +141,8 @@ std::string tensor_study_text(const TensorWeights& weights, const TensorStudy& s
          parameters_text(weights) + effects_text(weights) +
          errors_text("a fifth of all (m, n, k) kept from the fit, by hash", study.shapes) +
          errors_text("a fifth of all (n, k) kept from the fit, by hash", study.matrices) +
-         sums_text(study.sums) + transfers_text(study.transfers) + coverage_text(study.coverage);
+         sums_text(study.sums) + transfers_text(study.transfers) + loads_text(study.loads) +
+         coverage_text(study.coverage);
 }
 
 }  // namespace tessera

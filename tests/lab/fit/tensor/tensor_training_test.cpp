@@ -194,6 +194,43 @@ TEST(TensorSums, AreOffByTheMeanOfTheirKernels) {
   }
 }
 
+/// Products of 4 to 200 ms whose rate falls by `per_decade` with duration.
+std::string long_rows(const TensorWeights& weights, double per_decade) {
+  TensorGpuWeights gpu = weights.gpus[1];
+  gpu.effect.cap_per_decade = per_decade;
+  const TensorStackWeights& stack = gpu.stacks[0];
+  std::string text = kHeader;
+  for (const int m : {2048, 4096, 8192, 16384, 32768})
+    for (const int n : {8192, 12288, 32768, 65536})
+      for (const int k : {16384, 28672, 57344}) {
+        const TensorShape s = tensor_shape(half_product(m, n, k));
+        const double seconds =
+            tensor_gemm_seconds(s, tensor_traits(tensor_gpu(gpu.gpu), stack.precision),
+                                weights.shared, gpu.effect, stack.effect);
+        text += line(gpu.gpu, stack.precision, s, seconds, stack.name);
+      }
+  return text;
+}
+
+TEST(TensorLoad, IsRightOfALibraryThatFeelsTheLimitAlone) {
+  const ScratchFolder folder;
+  const TensorWeights weights = plausible_weights();
+  const auto load_of = [&](double per_decade) {
+    const TensorData data = read_text(folder, long_rows(weights, per_decade));
+    return products_under_load(data, weights).at(0);
+  };
+  const TensorLoad limited = load_of(0.09), free = load_of(0);
+  EXPECT_EQ(limited.calls[0].n + limited.calls[1].n + limited.calls[2].n, 59);  // one takes 0.8 ms
+  // Weights and library agree on calls of 0.1 s, about the median of the longest.
+  EXPECT_NEAR(limited.calls[2].error_pct, 0, 2);
+  // Without the loss of two decades a call is told e^(2 * 0.09) = 1.20 of its time; the tiles'
+  // time, which is added to either, leaves 1.17.
+  EXPECT_NEAR(free.calls[2].error_pct, 18, 2);
+  EXPECT_GT(free.calls[2].rate, 1.1 * limited.calls[2].rate);
+  // Calls of 1 to 10 ms have lost less than the step is told: e^(0.09 * (2 - 0.6)) = 1.13.
+  EXPECT_GT(limited.calls[0].error_pct, 5);
+}
+
 TEST(TensorTraining, TwiceTheSameDataGivesTheSameBytes) {
   const ScratchFolder folder;
   const TensorData data = read_text(folder, synthetic_rows(plausible_weights()));
