@@ -101,6 +101,7 @@ struct FrameworkProfile {
   bool weights_in_activation = false;      ///< a token's weights multiply the activations of its
                                            ///< experts; else their results, which backward keeps
   bool products_per_expert = false;        ///< the host launches a product for every expert
+  bool expert_bias_apart = false;          ///< kernels of their own add experts' biases, one by one
   std::vector<std::string> graph_modules;  ///< of a layer that a graph holds; none: all
   int bf16_layers_first = 0;  ///< so many layers multiply in bf16 where others do in fp8 or nvfp4
   int bf16_layers_last = 0;

@@ -29,6 +29,12 @@ void set_attention_pattern(ModelSpec& model, std::int64_t window, const std::str
     model.attention_pattern = period;
 }
 
+void set_layer_pairs(ModelSpec& model, const std::string& mixers, const std::string& seconds) {
+  model.layer_pattern.clear();
+  for (std::size_t i = 0; i < mixers.size(); ++i) (model.layer_pattern += mixers[i]) += seconds[i];
+  model.layers = static_cast<std::int64_t>(model.layer_pattern.size());
+}
+
 bool set_expert_pattern(ModelSpec& model, const std::string& letters) {
   const auto first = letters.find(layer_letter::kExperts);
   if (first == std::string::npos) return false;

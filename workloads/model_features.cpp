@@ -12,16 +12,20 @@ std::vector<std::string> fields_of_megatron_alone(const ModelSpec& m, std::int64
   const bool holds_all = tokens > 0 && m.window >= tokens;
   const bool turns_all =
       m.attention_pattern.find(attention_letter::kWithoutPositions) == std::string::npos;
-  const std::array<std::pair<const char*, bool>, 31> fields{
+  const std::array<std::pair<const char*, bool>, 35> fields{
       {{"hidden_dropout", m.hidden_dropout > 0},
        {"window", m.window > 0 && !holds_all},
        {"layer_pattern", !m.layer_pattern.empty()},
        {"attention_pattern", !m.attention_pattern.empty() && !(holds_all && turns_all)},
        {"expert_pattern", !m.expert_pattern.empty()},
        {"attention_sinks", m.attention_sinks},
+       {"window_kv_heads", m.window_kv_heads > 0},
+       {"window_sinks", m.window_sinks},
        {"attention_softcap", m.attention_softcap},
        {"logit_softcap", m.logit_softcap},
        {"kv_rank", m.kv_rank > 0},
+       {"q_rank", m.q_rank > 0 && m.kv_rank == 0},
+       {"v_head_dim", m.kv_rank == 0 && value_dim_of(m) != m.head_dim},
        {"rope_dim", rope_dim_of(m) != m.head_dim},
        {"expert_ffn", m.experts > 0 && expert_ffn_of(m) != m.ffn},
        {"shared_ffn", m.shared_ffn > 0},

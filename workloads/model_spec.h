@@ -106,16 +106,18 @@ struct ModelSpec {
   std::int64_t moe_every = 0;          ///< switch transformers: every n-th layer is sparse
   std::int64_t experts_per_token = 0;  ///< gpt2, llama: all layers are sparse
   // Of family llama alone, down to `delta_value_dim`; 0 and false: without.
-  std::int64_t window = 0;         ///< tokens, itself included, that a token of a window layer sees
-  std::int64_t full_every = 0;     ///< every n-th layer has no window; 0: all have one
-  std::int64_t full_first = 0;     ///< so many layers ahead have no window
-  std::string attention_pattern;   ///< a letter per layer (attention_letter), repeated; or empty
-  bool window_chunks = false;      ///< windows begin anew every `window` tokens (Llama 4)
-  bool attention_sinks = false;    ///< a learned number per head joins its softmax
-  bool attention_softcap = false;  ///< scores go through c tanh(x / c)
-  bool logit_softcap = false;      ///< logits as well
+  std::int64_t window = 0;  ///< tokens, itself included, that a token of a window layer sees
+  std::int64_t window_kv_heads = 0;  ///< key-value heads of window layers; 0: kv_heads
+  std::int64_t full_every = 0;       ///< every n-th layer has no window; 0: all have one
+  std::int64_t full_first = 0;       ///< so many layers ahead have no window
+  std::string attention_pattern;     ///< a letter per layer (attention_letter), repeated; or empty
+  bool window_chunks = false;        ///< windows begin anew every `window` tokens (Llama 4)
+  bool attention_sinks = false;      ///< a learned number per head joins its softmax
+  bool window_sinks = false;         ///< the same in layers with a window alone
+  bool attention_softcap = false;    ///< scores go through c tanh(x / c)
+  bool logit_softcap = false;        ///< logits as well
   std::int64_t kv_rank = 0;        ///< latent attention: keys and values come from so many numbers
-  std::int64_t q_rank = 0;         ///< queries as well; 0: from the hidden state
+  std::int64_t q_rank = 0;         ///< queries come from so many; 0: from the hidden state
   std::int64_t rope_dim = 0;       ///< of a head's numbers, those that positions turn; 0: all
   std::int64_t v_head_dim = 0;     ///< of values, where it differs; 0: head_dim
   std::int64_t expert_ffn = 0;     ///< intermediate size of an expert; 0: ffn
@@ -169,6 +171,14 @@ constexpr std::int64_t value_dim_of(const ModelSpec& m) {
 }
 constexpr std::int64_t rope_dim_of(const ModelSpec& m) {
   return m.rope_dim > 0 ? m.rope_dim : m.head_dim;
+}
+/// Key-value heads of a layer with (`window`) or without a window.
+constexpr std::int64_t kv_heads_of(const ModelSpec& m, bool window) {
+  return window && m.window_kv_heads > 0 ? m.window_kv_heads : m.kv_heads;
+}
+/// Whether a learned number per head joins the softmax of such a layer.
+constexpr bool has_sinks(const ModelSpec& m, bool window) {
+  return m.attention_sinks || (m.window_sinks && window);
 }
 /// The letter of layer `number`, from 0, of a pattern that is repeated to the last layer.
 constexpr char repeated_letter(const std::string& pattern, std::int64_t number) {

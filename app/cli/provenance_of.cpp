@@ -60,13 +60,20 @@ Note note_on_muon(const Scenario& scenario) {
 Note note_on_states(const Scenario& scenario) {
   const std::string& pattern = scenario.model.layer_pattern;
   const bool mamba = pattern.find_first_of("MH") != std::string::npos;
-  const bool delta = pattern.find(layer_letter::kDelta) != std::string::npos;
+  const bool delta = pattern.find_first_of("GK") != std::string::npos;
   const bool short_ones = pattern.find(layer_letter::kShortConvolution) != std::string::npos;
   if (short_ones && !mamba && !delta)
     return "short convolutions: the kernels of causal-conv1d were never measured; each counts as a "
            "pass over what it reads and writes";
+  if (pattern.find(layer_letter::kScan) != std::string::npos)
+    return "Mamba-1 layers: their scan was never measured; it counts as a pass over what it reads "
+           "and writes, with 9 operations for each number of a state";
   if (!mamba && !delta) return {};
-  return std::string(mamba ? "Mamba-2 layers" : "gated delta nets") +
+  const bool of_kimi = pattern.find(layer_letter::kKimiDelta) != std::string::npos;
+  const char* layers = mamba     ? "Mamba-2 layers"
+                       : of_kimi ? "Kimi delta attention"
+                                 : "gated delta nets";
+  return std::string(layers) +
          ": their Triton kernels were never measured; products count as batched ones";
 }
 

@@ -56,8 +56,9 @@ class Enumeration {
 
   LayoutList run() && {
     const ModelSpec& model = base_.model;
+    const std::int64_t keys = std::gcd(model.kv_heads, model.window_kv_heads);
     const auto heads = static_cast<int>(
-        std::gcd(std::gcd(model.heads, model.kv_heads), std::gcd(model.ffn, model.shared_ffn)));
+        std::gcd(std::gcd(model.heads, keys), std::gcd(model.ffn, model.shared_ffn)));
     for (const int tensor : either(space_.tensor, splits_.layers ? divisors(heads) : kOne))
       for (const int pipeline : either(space_.pipeline, splits_.stages ? divisors(gpus_) : kOne))
         for (const int context : either(space_.context, splits_.tokens ? context_sizes() : kOne))

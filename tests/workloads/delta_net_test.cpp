@@ -1,6 +1,6 @@
 // Gated delta nets in a pattern of layers (Qwen3-Next): parameters, arithmetic and saved bytes by
 // hand.
-#include "workloads/ops/delta_net.h"
+#include "workloads/ops/states/delta_net.h"
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // Mamba-2 layers in a pattern: parameters, arithmetic and saved bytes by hand.
-#include "workloads/ops/mamba.h"
+#include "workloads/ops/states/mamba.h"
 
 #include <algorithm>
 #include <string>

@@ -1,6 +1,6 @@
 // Short convolutions between gates (LFM2) and xIELU (Apertus): parameters, kernels and saved bytes
 // by hand.
-#include "workloads/ops/short_convolution.h"
+#include "workloads/ops/states/short_convolution.h"
 
 #include <algorithm>
 #include <string>

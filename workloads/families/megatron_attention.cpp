@@ -24,34 +24,49 @@ bool fused_softmax_takes(std::int64_t matrices, std::int64_t keys) {
 
 }  // namespace
 
-Heads MegatronModel::project(Tape& tape, const Tensor& x) const {
+Heads MegatronModel::project(Tape& tape, const Tensor& x, std::int64_t kv_heads) const {
+  if (model_.q_rank > 0) return project_by_rank(tape, x, kv_heads);
   const std::int64_t width =
-      ((model_.attention_gate ? 2 : 1) * heads_ + 2 * kv_heads_) * model_.head_dim;
+      ((model_.attention_gate ? 2 : 1) * heads_ + kv_heads) * model_.head_dim +
+      kv_heads * value_dim_of(model_);
   const bool in_epilogue = has_qkv_bias() && profile_.bias_epilogue;
   const Tensor qkv =
       column(tape, "attention.qkv", x, width, in_epilogue ? Bias::epilogue : Bias::none);
-  if (!has_qkv_bias() || in_epilogue) return split_heads(tape, qkv);
-  return split_heads(tape,
-                     add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width)));
+  if (!has_qkv_bias() || in_epilogue) return split_heads(tape, qkv, kv_heads);
+  const Tensor biased = add(tape, "attention.qkv_bias", qkv, bias(tape, "attention.qkv", width));
+  return split_heads(tape, biased, kv_heads);
 }
 
-Heads MegatronModel::split_heads(Tape& tape, const Tensor& qkv) const {
+/// Queries of a rank of their own (Step-3's multi-matrix factorization attention).
+Heads MegatronModel::project_by_rank(Tape& tape, const Tensor& x, std::int64_t kv_heads) const {
   const std::int64_t d = model_.head_dim;
+  const std::int64_t v = value_dim_of(model_);
+  const Tensor q = column(tape, "attention.q_up", query_source(tape, x), heads_ * d);
+  const auto parts =
+      split_last(tape, "attention.kv", column(tape, "attention.kv", x, kv_heads * (d + v)),
+                 {kv_heads * d, kv_heads * v});
+  return {view(tape, q, {s_, b_, heads_, d}), view(tape, parts[0], {s_, b_, kv_heads, d}),
+          view(tape, parts[1], {s_, b_, kv_heads, v})};
+}
+
+Heads MegatronModel::split_heads(Tape& tape, const Tensor& qkv, std::int64_t kv_heads) const {
+  const std::int64_t d = model_.head_dim;
+  const std::int64_t v = value_dim_of(model_);
   if (model_.attention_gate) {
     const auto parts = split_last(tape, "attention.qkv", qkv,
-                                  {heads_ * d, heads_ * d, kv_heads_ * d, kv_heads_ * d});
-    return {view(tape, parts[0], {s_, b_, heads_, d}), view(tape, parts[2], {s_, b_, kv_heads_, d}),
-            view(tape, parts[3], {s_, b_, kv_heads_, d}), parts[1]};
+                                  {heads_ * d, heads_ * d, kv_heads * d, kv_heads * d});
+    return {view(tape, parts[0], {s_, b_, heads_, d}), view(tape, parts[2], {s_, b_, kv_heads, d}),
+            view(tape, parts[3], {s_, b_, kv_heads, d}), parts[1]};
   }
-  if (heads_ == kv_heads_) {  // q, k and v of a head lie side by side
+  if (heads_ == kv_heads && v == d) {  // q, k and v of a head lie side by side
     const auto parts =
         chunk_last(tape, "attention.qkv", view(tape, qkv, {s_, b_, heads_, 3 * d}), 3);
     return {parts[0], parts[1], parts[2]};
   }
   const auto parts =
-      split_last(tape, "attention.qkv", qkv, {heads_ * d, kv_heads_ * d, kv_heads_ * d});
-  return {view(tape, parts[0], {s_, b_, heads_, d}), view(tape, parts[1], {s_, b_, kv_heads_, d}),
-          view(tape, parts[2], {s_, b_, kv_heads_, d})};
+      split_last(tape, "attention.qkv", qkv, {heads_ * d, kv_heads * d, kv_heads * v});
+  return {view(tape, parts[0], {s_, b_, heads_, d}), view(tape, parts[1], {s_, b_, kv_heads, d}),
+          view(tape, parts[2], {s_, b_, kv_heads, v})};
 }
 
 /// Kernels of norms want rows side by side. Source: Megatron core/transformer/attention.py.
@@ -139,7 +154,7 @@ Tensor MegatronModel::flash_attention(Tape& tape, const Heads& heads, bool windo
   AttentionInput input{q, k, v};
   if (window) (model_.window_chunks ? input.document : input.window) = model_.window;
   input.softcap = model_.attention_softcap;
-  if (model_.attention_sinks) input.sinks = tape.parameter("attention.sinks", {heads_});
+  if (has_sinks(model_, window)) input.sinks = tape.parameter("attention.sinks", {heads_});
   const Tensor context = core_attention(tape, step_, input, {});
   return contiguous(tape, "attention.output_copy", permute(tape, context, {2, 0, 1, 3}));
 }
@@ -169,9 +184,9 @@ Tensor MegatronModel::attention(Tape& tape, const Tensor& x, LayerKind kind) con
   if (profile_.packed_attention) return packed_attention(tape, x);
   Heads heads;
   if (latent()) {
-    heads = latent_heads(tape, x);
+    heads = latent_heads(tape, x, kind.positions);
   } else {
-    heads = project(tape, x);
+    heads = project(tape, x, kv_heads_of(model_, kind.window) / tensor_);
     if (model_.qk_norm && (kind.positions || !model_.qk_norm_plain))
       heads = normalized(tape, heads);
     if (llama_ && kind.positions) heads = rotated(tape, heads);

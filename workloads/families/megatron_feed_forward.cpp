@@ -54,27 +54,46 @@ bool MegatronModel::pads_experts(std::int64_t capacity) const {
   return rows == 0 || rows % (by_blocks ? 32 : 16) != 0;
 }
 
+bool MegatronModel::gates_experts() const {
+  return llama_ ? gated_ : model_.activation == Activation::swiglu;
+}
+
+/// Whether the activation's kernel multiplies by a token's weights: Megatron-Core has such kernels
+/// for gated activations and squared ReLU (transformer/moe/experts.py, bias_act_func; Megatron-
+/// Bridge's Nemotron sets use_fused_weighted_squared_relu; recalled).
+bool MegatronModel::weighs_in_kernel() const {
+  return gates_experts() || (llama_ && model_.activation == Activation::relu_squared);
+}
+
+Tensor MegatronModel::activated_experts(Tape& tape, const Tensor& wide) const {
+  if (gates_experts())
+    return gated_silu(tape, "mlp.experts.swiglu", wide, profile_, model_.activation);
+  return llama_ ? activate(tape, "mlp.experts.activation", model_.activation, wide)
+                : gelu(tape, "mlp.experts.gelu", wide);
+}
+
 /// Both products of the experts, and what lies between them.
 Tensor MegatronModel::multiplied_experts(Tape& tape, const Tensor& rows, const Tensor& weights,
                                          const ExpertGroup& group) const {
   const std::int64_t ffn = expert_ffn_of(model_) / step_.layout.expert_parts();
-  const bool gated = llama_ ? gated_ : model_.activation == Activation::swiglu;
   const ExpertLinear linear{.bias = model_.expert_bias,
                             .product_each = profile_.products_per_expert,
                             .casts_each = casts_each_expert(),
                             .casts_again = step_.recomputes("moe_act")};
-  const Tensor wide =
-      expert_linear(tape, "mlp.experts.up", rows, gated ? 2 * ffn : ffn, group.loads,
-                    {linear.bias, linear.product_each, linear.casts_each});
+  const bool apart = linear.bias && profile_.expert_bias_apart;
+  Tensor wide =
+      expert_linear(tape, "mlp.experts.up", rows, gates_experts() ? 2 * ffn : ffn, group.loads,
+                    {linear.bias && !apart, linear.product_each, linear.casts_each});
+  if (apart) wide = add_expert_bias(tape, "mlp.experts.up", wide, group.loads);
+  const bool weighs = profile_.weights_in_activation || sends_tokens();  // which have no other way
+  const bool apart_weights = weighs && !weighs_in_kernel();
+  const ExpertGroup sent = sends_tokens() ? ExpertGroup{} : group;  // weights of tokens that stay
   const auto activation = [=, this](Tape& t) {
-    if (gated) return gated_silu(t, "mlp.experts.swiglu", wide, profile_, model_.activation);
-    return llama_ ? activate(t, "mlp.experts.activation", model_.activation, wide)
-                  : gelu(t, "mlp.experts.gelu", wide);
+    const Tensor active = activated_experts(t, wide);
+    return apart_weights ? weigh_rows(t, "mlp.experts", active, weights, sent) : active;
   };
   Tensor active = step_.recomputes("moe_act") ? tape.remade(activation) : activation(tape);
-  const bool weighs = profile_.weights_in_activation || sends_tokens();  // which have no other way
-  if (weighs)
-    active = weighted_rows(tape, "mlp.experts", active, weights, sends_tokens() ? nullptr : &group);
+  if (weighs && !apart_weights) active = weighted_rows(tape, "mlp.experts", active, weights, sent);
   ExpertLinear down = linear;
   down.bias = linear.bias && !weighs;
   const Tensor out =

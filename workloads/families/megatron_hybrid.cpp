@@ -4,10 +4,10 @@
 #include "workloads/families/megatron_model.h"
 #include "workloads/families/modules.h"
 #include "workloads/layer_patterns.h"
-#include "workloads/ops/delta_net.h"
-#include "workloads/ops/mamba.h"
 #include "workloads/ops/pointwise.h"
-#include "workloads/ops/short_convolution.h"
+#include "workloads/ops/states/delta_net.h"
+#include "workloads/ops/states/mamba.h"
+#include "workloads/ops/states/short_convolution.h"
 #include "workloads/ops/transformer.h"
 #include "workloads/ops/views.h"
 
@@ -43,7 +43,8 @@ Tensor MegatronModel::delta_net(Tape& tape, const Tensor& x) const {
   const auto parts = split_last(tape, "delta.parts", wide,
                                 {shape.convolved(), shape.values(), shape.heads, shape.heads});
   const Tensor channels = contiguous(tape, "delta.channels", transpose(tape, parts[0], 1, 2));
-  const Tensor mixed = transpose(tape, causal_convolution(tape, "delta.conv1d", channels), 1, 2);
+  const Tensor mixed =
+      transpose(tape, causal_convolution(tape, "delta.conv1d", channels, shape.convolved()), 1, 2);
   const auto qkv =
       split_last(tape, "delta.qkv", mixed, {shape.keys(), shape.keys(), shape.values()});
   const auto by_head = [&](const std::string& name, const Tensor& part, std::int64_t heads) {
@@ -79,6 +80,10 @@ Tensor MegatronModel::lettered_branch(Tape& tape, const Tensor& input, LayerKind
       return mamba(tape, input, true);
     case layer_letter::kDelta:
       return delta_net(tape, input);
+    case layer_letter::kKimiDelta:
+      return kimi_delta(tape, input);
+    case layer_letter::kScan:
+      return scan_mixer(tape, input);
     case layer_letter::kShortConvolution:
       return short_convolution(tape, input);
     case layer_letter::kAttention:
@@ -94,8 +99,11 @@ Tensor MegatronModel::lettered_branch(Tape& tape, const Tensor& input, LayerKind
 
 Tensor MegatronModel::lettered_layer(Tape& tape, const Tensor& x, LayerKind kind) const {
   const bool attends = kind.letter == layer_letter::kAttention;
-  const char* name = kind.letter == layer_letter::kMamba              ? "ln_mamba"
-                     : kind.letter == layer_letter::kDelta            ? "ln_delta"
+  const bool scans = kind.letter == layer_letter::kMamba || kind.letter == layer_letter::kScan;
+  const bool erases =
+      kind.letter == layer_letter::kDelta || kind.letter == layer_letter::kKimiDelta;
+  const char* name = scans                                            ? "ln_mamba"
+                     : erases                                         ? "ln_delta"
                      : kind.letter == layer_letter::kShortConvolution ? "ln_convolution"
                      : kind.letter == layer_letter::kSideBySide       ? "ln_mixers"
                      : attends                                        ? "ln_attention"

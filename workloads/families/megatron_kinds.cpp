@@ -47,6 +47,10 @@ std::string name_of_block(const ModelSpec& model, const LayerKind& kind) {
       return name + "mamba_layer";
     case layer_letter::kDelta:
       return name + "delta_layer";
+    case layer_letter::kKimiDelta:
+      return name + "kimi_delta_layer";
+    case layer_letter::kScan:
+      return name + "scan_layer";
     case layer_letter::kShortConvolution:
       return name + "convolution_layer";
     case layer_letter::kSideBySide:

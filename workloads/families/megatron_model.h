@@ -79,6 +79,8 @@ class MegatronModel {
   std::int64_t norm_parameters() const;
   /// Of norms over heads, of which each rank has some.
   std::int64_t head_norm_parameters() const;
+  /// What leads into the ranks that queries, keys and values come from.
+  std::int64_t rank_parameters() const;
   /// Those of a layer that work on parts of the sequence: norms, biases behind split rows, the
   /// router of whole experts, what leads into ranks of latent attention.
   std::int64_t partial_parameters(LayerKind kind) const;
@@ -96,10 +98,14 @@ class MegatronModel {
   Tensor mamba(Tape& tape, const Tensor& x, bool normed) const;
   Tensor delta_net(Tape& tape, const Tensor& x) const;
   Tensor short_convolution(Tape& tape, const Tensor& x) const;
+  // megatron_states.cpp
+  Tensor kimi_delta(Tape& tape, const Tensor& x) const;
+  Tensor scan_mixer(Tape& tape, const Tensor& x) const;
   Tensor parallel_layer(Tape& tape, const Tensor& x, LayerKind kind) const;
   Tensor attention(Tape& tape, const Tensor& x, LayerKind kind) const;
-  Heads project(Tape& tape, const Tensor& x) const;
-  Heads split_heads(Tape& tape, const Tensor& qkv) const;
+  Heads project(Tape& tape, const Tensor& x, std::int64_t kv_heads) const;
+  Heads project_by_rank(Tape& tape, const Tensor& x, std::int64_t kv_heads) const;
+  Heads split_heads(Tape& tape, const Tensor& qkv, std::int64_t kv_heads) const;
   Heads normalized(Tape& tape, const Heads& heads) const;
   Heads rotated(Tape& tape, const Heads& heads) const;
   Tensor turned(Tape& tape, const std::string& name, const Tensor& x) const;
@@ -107,10 +113,10 @@ class MegatronModel {
   Heads unpacked(Tape& tape, const Tensor& qkv) const;
   Tensor packed_attention(Tape& tape, const Tensor& x) const;
   // megatron_latent.cpp
-  Heads latent_heads(Tape& tape, const Tensor& x) const;
+  Heads latent_heads(Tape& tape, const Tensor& x, bool positions) const;
   Tensor query_source(Tape& tape, const Tensor& x) const;
-  Tensor latent_queries(Tape& tape, const Tensor& source) const;
-  Heads latent_keys(Tape& tape, const Tensor& latent, const Tensor& key) const;
+  Tensor latent_queries(Tape& tape, const Tensor& source, bool positions) const;
+  Heads latent_keys(Tape& tape, const Tensor& latent, const Tensor& key, bool positions) const;
   Tensor shared_key(Tape& tape, const Tensor& x) const;
   Tensor mixed_heads(Tape& tape, const Heads& heads, bool window) const;
   Tensor unfused_attention(Tape& tape, const Heads& heads) const;
@@ -132,6 +138,9 @@ class MegatronModel {
   bool pads_experts(std::int64_t capacity) const;
   Tensor experts_of_arrived(Tape& tape, const Tensor& rows, const Tensor& weights,
                             const ExpertGroup& group, std::int64_t capacity) const;
+  bool gates_experts() const;
+  bool weighs_in_kernel() const;
+  Tensor activated_experts(Tape& tape, const Tensor& wide) const;
   Tensor multiplied_experts(Tape& tape, const Tensor& rows, const Tensor& weights,
                             const ExpertGroup& group) const;
   Tensor dense_feed_forward(Tape& tape, const Tensor& x) const;

@@ -143,6 +143,9 @@ class ConfigReader {
              std::to_string(number),
          "check both");
   }
+  /// Says that a field inside an object, `path` with dots, was read.
+  void note_read(const std::string& path) { read_.insert(path); }
+  bool was_read(const std::string& path) const { return read_.contains(path); }
   std::vector<std::string> unread() const {
     std::vector<std::string> keys;
     for (const auto& [key, value] : object_.items()) {

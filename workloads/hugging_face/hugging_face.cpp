@@ -57,7 +57,7 @@ ReadFamily family_of(const json& object, const ConfigPlaces& places, const std::
   const std::string model_type = model_type_in(object);
   if (model_type.empty() && is_diffusion_transformer(object)) return read_dit;
   if (const ReadFamily read = reader_of_model_type(model_type)) return read;
-  const std::string why = why_not_simulated(model_type);
+  const auto [why, remedy] = why_not_simulated(model_type);
   const std::string architecture = architecture_in(object);
   const std::string what =
       !why.empty() ? "\"" + model_type + "\" is not simulated: " + why
@@ -67,7 +67,7 @@ ReadFamily family_of(const json& object, const ConfigPlaces& places, const std::
                                 ? ""
                                 : ", and architectures = " + architecture + " is unknown");
   throw InputError(Problem{places.of(prefix + "model_type"), prefix + "model_type " + what,
-                           "supported: " + known_model_types()});
+                           remedy.empty() ? "supported: " + known_model_types() : remedy});
 }
 
 /// The head that is simulated is a language model's.
@@ -91,7 +91,8 @@ void read_object(ConfigReader& in, const json& object, const ConfigPlaces& place
   family_of(object, places, in.prefix())(in, out.model);
   in.has("model_type");
   judge_head(in, architecture_in(object));
-  const char* kLongest[] = {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"};
+  const char* kLongest[] = {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
+                            "model_max_length"};
   for (const char* key : kLongest) {
     constexpr std::int64_t kMostTokens = 1'000'000'000;
     if (in.has(key)) out.longest = in.dimension(key, kMostTokens);

@@ -24,18 +24,19 @@ std::int64_t same_in_all_layers(ConfigReader& in, const char* key, std::int64_t 
   return usual;
 }
 
+}  // namespace
+
 void set_experts(ConfigReader& in, ModelSpec& model, const char* experts, const char* per_token) {
   model.experts = in.dimension(experts);
-  model.experts_per_token = same_in_all_layers(in, per_token, 1);
+  model.experts_per_token =
+      in.has(per_token) ? same_in_all_layers(in, per_token, 1) : in.dimension(per_token);
   check_experts_per_token(in, model, experts, per_token);
 }
 
-/// Refuses letters of which none is a layer of experts, by the key that gives them.
-void set_layers(ConfigReader& in, ModelSpec& model, const std::string& letters, const char* key) {
+void set_expert_layers(ConfigReader& in, ModelSpec& model, const std::string& letters,
+                       const char* key) {
   if (!set_expert_pattern(model, letters)) in.fail(key, "leaves no layer experts", "check it");
 }
-
-}  // namespace
 
 void check_experts_per_token(ConfigReader& in, const ModelSpec& model, const char* experts,
                              const char* per_token) {
@@ -55,7 +56,7 @@ void read_sparse_step(ConfigReader& in, ModelSpec& model) {
     const bool listed = dense.is_array() && std::ranges::find(dense, json(i)) != dense.end();
     letters += !listed && (i + 1) % step == 0 ? layer_letter::kExperts : '-';
   }
-  set_layers(in, model, letters, "decoder_sparse_step");
+  set_expert_layers(in, model, letters, "decoder_sparse_step");
 }
 
 /// Of 16 to 128 experts a token meets one, and a shared one as large; windows are chunks.
@@ -75,7 +76,7 @@ void read_llama4(ConfigReader& in, ModelSpec& model) {
                             : (i + 1) % every == 0;
     letters += sparse ? layer_letter::kExperts : '-';
   }
-  set_layers(in, model, letters, "moe_layers");
+  set_expert_layers(in, model, letters, "moe_layers");
   read_window(in, model, in.dimension_or("attention_chunk_size", 8192), 0);
   model.window_chunks = model.window > 0;
   read_positions(in, model, 4);
@@ -188,7 +189,7 @@ void read_ernie4_5_moe(ConfigReader& in, ModelSpec& model) {
   std::string letters;
   for (std::int64_t i = 0; i < model.layers; ++i)
     letters += i >= first && i <= last && (i + 1) % interval == 0 ? layer_letter::kExperts : '-';
-  set_layers(in, model, letters, "moe_layer_start_index");
+  set_expert_layers(in, model, letters, "moe_layer_start_index");
   for (const char* within : {"moe_capacity", "moe_gate", "moe_norm_min"}) in.has(within);
   read_further_layers(in, model);
 }

@@ -135,6 +135,7 @@ struct NamedReader {
 
 /// Those from qwen2_vl on are the language models of vision-language models.
 constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
+                               NamedReader{"afmoe", read_afmoe},
                                NamedReader{"apertus", read_apertus},
                                NamedReader{"arcee", read_arcee},
                                NamedReader{"bailing_moe", read_bailing_moe},
@@ -152,10 +153,13 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"granitemoehybrid", read_granite_hybrid},
                                NamedReader{"hunyuan_v1_dense", read_hunyuan_dense},
                                NamedReader{"hunyuan_v1_moe", read_hunyuan_moe},
+                               NamedReader{"jamba", read_jamba},
+                               NamedReader{"kimi_linear", read_kimi_linear},
                                NamedReader{"lfm2", read_lfm2},
                                NamedReader{"lfm2_moe", read_lfm2_moe},
                                NamedReader{"llama4_text", read_llama4},
                                NamedReader{"mimo", read_mimo},
+                               NamedReader{"mimo_v2_flash", read_mimo_v2_flash},
                                NamedReader{"minimax_m2", read_minimax_m2},
                                NamedReader{"ministral", read_mistral},
                                NamedReader{"ministral3", read_ministral3},
@@ -164,9 +168,14 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"nemotron_h", read_nemotron_h},
                                NamedReader{"olmoe", read_olmoe},
                                NamedReader{"phimoe", read_phimoe},
+                               NamedReader{"qwen3_5", read_qwen3_5},
+                               NamedReader{"qwen3_5_text", read_qwen3_5},
+                               NamedReader{"qwen3_5_moe", read_qwen3_5_moe},
+                               NamedReader{"qwen3_5_moe_text", read_qwen3_5_moe},
                                NamedReader{"qwen3_next", read_qwen3_next},
                                NamedReader{"seed_oss", read_seed_oss},
                                NamedReader{"smollm3", read_smollm3},
+                               NamedReader{"step3_text", read_step3},
                                NamedReader{"t5", read_t5},
                                NamedReader{"bert", read_bert},
                                NamedReader{"bloom", read_bloom},
@@ -216,25 +225,23 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
 struct Reason {
   const char* why;
   std::string_view model_types;  ///< between spaces
+  const char* remedy = "";       ///< beyond the model_types that are read
 };
 
 constexpr std::array kReasons{
-    Reason{"an indexer chooses the tokens that its latent attention sees",
-           " deepseek_v32 glm_moe_dsa "},
+    Reason{
+        "an indexer chooses the tokens that its latent attention sees, and no kernels that train "
+        "it were published with what they save",
+        " deepseek_v32 glm_moe_dsa ",
+        "for the same model with attention to all tokens write \"deepseek_v3\", and take out "
+        "index_head_dim, index_n_heads and index_topk"},
     Reason{"latent attention of another make", " minicpm3 longcat_flash "},
-    Reason{"queries of a rank of their own that share one head of keys and values (MFA)",
-           " step3_text step3_vl "},
-    Reason{"windows with heads of other sizes and other sinks than the layers without them",
-           " mimo_v2_flash "},
-    Reason{"gates of attention beside norms behind every branch", " afmoe "},
     Reason{"experts that all tokens share", " aria "},
     Reason{"embeddings of each layer, and several streams between layers (AltUp, LAuReL)",
            " gemma3n gemma3n_text "},
     Reason{"attention in windows, with more that no family has", " gpt_neo "},
     Reason{"layers of state spaces or linear attention",
-           " mamba mamba2 falcon_mamba jamba zamba zamba2 qwen3_5 qwen3_5_text qwen3_5_moe "
-           "qwen3_5_moe_text kimi_linear "
-           "recurrent_gemma rwkv minimax plamo2 hymba "},
+           " mamba mamba2 falcon_mamba zamba zamba2 recurrent_gemma rwkv minimax plamo2 hymba "},
     Reason{"attention and feed-forward beside each other", " codegen "},
     Reason{"norms or projections that no family has", " gpt_bigcode persimmon olmo dbrx "},
     Reason{"cross-attention to images", " mllama mllama_text_model idefics "},
@@ -246,7 +253,7 @@ constexpr std::array kReasons{
     Reason{"an image model: family vision takes it by its architecture, not by a config.json",
            " vit deit swin swinv2 convnext resnet beit clip clip_vision_model siglip "}};
 
-constexpr std::array<std::pair<std::string_view, const char*>, 45> kArchitectures{
+constexpr std::array<std::pair<std::string_view, const char*>, 46> kArchitectures{
     {{"BaichuanFor", "baichuan"},
      {"BaiChuanFor", "baichuan"},
      {"Cohere2For", "cohere2"},
@@ -288,6 +295,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 45> kArchitecture
      {"T5For", "t5"},
      {"MT5For", "mt5"},
      {"SmolLM3For", "smollm3"},
+     {"Step3TextFor", "step3_text"},
      {"SeedOssFor", "seed_oss"},
      {"Olmo3For", "olmo3"},
      {"NemotronHFor", "nemotron_h"},
@@ -311,12 +319,12 @@ std::string known_model_types() {
   return names;
 }
 
-std::string why_not_simulated(const std::string& model_type) {
+NotSimulated why_not_simulated(const std::string& model_type) {
   for (const Reason& reason : kReasons) {
     if (reason.model_types.find(" " + model_type + " ") != std::string_view::npos)
-      return reason.why;
+      return {reason.why, reason.remedy};
   }
-  return "";
+  return {};
 }
 
 std::string model_type_of_architecture(const std::string& architecture) {

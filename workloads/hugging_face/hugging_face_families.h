@@ -12,8 +12,12 @@ using ReadFamily = void (*)(ConfigReader&, ModelSpec&);
 ReadFamily reader_of_model_type(const std::string& model_type);
 /// Every model_type that is read: "bert, bloom, gpt2".
 std::string known_model_types();
-/// Why a well-known model_type cannot be simulated ("latent attention"); empty for others.
-std::string why_not_simulated(const std::string& model_type);
+/// Why a well-known model_type is not simulated, and what to do about it; empty for others.
+struct NotSimulated {
+  std::string why;  ///< "latent attention of another make"
+  std::string remedy;
+};
+NotSimulated why_not_simulated(const std::string& model_type);
 /// model_type of a class of transformers: "llama" of "LlamaForCausalLM"; empty for unknown ones.
 std::string model_type_of_architecture(const std::string& architecture);
 

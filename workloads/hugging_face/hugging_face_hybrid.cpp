@@ -1,6 +1,6 @@
-// Models of Mamba-2 layers or gated delta nets and attention layers: transformers 4.57,
-// models/{granitemoehybrid,bamba,falcon_h1,qwen3_next}, and the code beside the weights of
-// Nemotron-H, as recalled.
+// Models of Mamba layers and attention layers: transformers 4.57,
+// models/{granitemoehybrid,bamba,falcon_h1,jamba}, and the code beside the weights of Nemotron-H,
+// as recalled.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -52,10 +52,8 @@ void pass_over_mamba(ConfigReader& in, const MambaKeys& keys) {
     in.has(key);
 }
 
-/// Layers of a mixer and a feed-forward each are two of one branch.
 void set_pairs(ModelSpec& model, const std::string& mixers, char second) {
-  for (const char mixer : mixers) (model.layer_pattern += mixer) += second;
-  model.layers = static_cast<std::int64_t>(model.layer_pattern.size());
+  set_layer_pairs(model, mixers, std::string(mixers.size(), second));
 }
 
 }  // namespace
@@ -176,65 +174,67 @@ void read_falcon_h1(ConfigReader& in, ModelSpec& model) {
 
 namespace {
 
-/// layer_types, or every full_attention_interval-th layer attends.
-std::string qwen3_next_mixers(ConfigReader& in, const ModelSpec& model) {
-  const std::int64_t interval = in.dimension_or("full_attention_interval", 4);
-  const json& types = in.value("layer_types");
-  std::string mixers;
-  for (std::int64_t i = 0; i < model.layers; ++i)
-    mixers += (i + 1) % interval == 0 ? layer_letter::kAttention : layer_letter::kDelta;
-  if (types.is_null()) return mixers;
-  if (!types.is_array() || static_cast<std::int64_t>(types.size()) != model.layers) {
-    in.fail("layer_types",
-            "is no list of a type for each of " + std::to_string(model.layers) + " layers",
-            "give one for each");
-    return mixers;
-  }
-  mixers.clear();
-  for (const json& type : types) {
-    if (type != "linear_attention" && type != "full_attention")
-      in.fail("layer_types", "has " + ConfigReader::shown(type),
-              "known: linear_attention, full_attention");
-    mixers += type == "full_attention" ? layer_letter::kAttention : layer_letter::kDelta;
-  }
-  return mixers;
+/// `one` for layers i with i % period = offset, else `other`.
+std::string every_nth(ConfigReader& in, const ModelSpec& model, const char* period_key,
+                      const char* offset_key, std::int64_t usual_offset, std::int64_t usual_period,
+                      char one, char other) {
+  const std::int64_t period = in.dimension_or(period_key, usual_period);
+  const json& given = in.value(offset_key);
+  const std::int64_t offset = given.is_null() ? usual_offset
+                              : given == 0    ? 0
+                                              : in.dimension(offset_key);
+  if (offset >= period)
+    in.fail(offset_key, "= " + std::to_string(offset) + " is not below " + period_key,
+            "check both");
+  std::string letters;
+  for (std::int64_t i = 0; i < model.layers; ++i) letters += i % period == offset ? one : other;
+  return letters;
+}
+
+/// Sizes of Mamba-1, whose channels are heads of one number.
+void read_scan(ConfigReader& in, ModelSpec& model) {
+  model.mamba_heads = in.dimension_or("mamba_expand", 2) * model.hidden;
+  model.mamba_head_dim = model.mamba_groups = 1;
+  model.mamba_state = in.dimension_or("mamba_d_state", 16);
+  const std::int64_t rank = scan_rank_of(model);
+  const json& given = in.value("mamba_dt_rank");
+  if (!given.is_null() && given != "auto" && in.dimension("mamba_dt_rank") != rank)
+    in.fail("mamba_dt_rank", "is not hidden_size / 16 = " + std::to_string(rank),
+            "steps that come from as many numbers are simulated");
+  if (in.dimension_or("mamba_d_conv", 4) != 4)
+    in.fail("mamba_d_conv", "is not 4", "convolutions over 4 positions are simulated");
+  if (!in.flag_or("mamba_conv_bias", true))
+    in.leave_out("mamba_conv_bias", "is false: the simulated convolution has a bias", "");
+  if (in.flag_or("mamba_proj_bias", false))
+    in.leave_out("mamba_proj_bias", "is true: the simulated projections have no biases", "");
+  if (!in.flag_or("mamba_inner_layernorms", true))
+    in.leave_out("mamba_inner_layernorms", "is false: three norms are simulated", "");
+  if (!in.flag_or("use_mamba_kernels", true))
+    in.leave_out("use_mamba_kernels", "is false: the kernels of mamba_ssm are simulated", "");
+  in.approximate("the scan of Mamba-1 layers was never measured");
 }
 
 }  // namespace
 
-/// Gated delta nets between layers of attention with a gate; experts, or a feed-forward, behind
-/// each.
-void read_qwen3_next(ConfigReader& in, ModelSpec& model) {
-  read_qwen3(in, model);
-  read_partial_rotary(in, model, "partial_rotary_factor", 0.25);
-  model.attention_gate = true;
-  model.delta_heads = in.dimension("linear_num_value_heads");
-  model.delta_key_heads = in.dimension("linear_num_key_heads");
-  model.delta_key_dim = in.dimension("linear_key_head_dim");
-  model.delta_value_dim = in.dimension("linear_value_head_dim");
-  in.require_divisor("linear_num_key_heads", model.delta_key_heads, "linear_num_value_heads",
-                     model.delta_heads);
-  if (in.dimension_or("linear_conv_kernel_dim", 4) != 4)
-    in.fail("linear_conv_kernel_dim", "is not 4", "convolutions over 4 positions are simulated");
-  model.experts = in.dimension("num_experts");
-  model.experts_per_token = in.dimension("num_experts_per_tok");
-  check_experts_per_token(in, model, "num_experts", "num_experts_per_tok");
-  model.expert_ffn = in.dimension("moe_intermediate_size");
-  model.shared_ffn = in.dimension("shared_expert_intermediate_size");
-  model.shared_gate = true;
-  ModelSpec sparse = model;
-  read_sparse_step(in, sparse);
-  const std::string mixers = qwen3_next_mixers(in, model);
-  for (std::int64_t i = 0; i < model.layers; ++i) {
-    const char second =
-        has_experts(sparse, i) ? layer_letter::kExperts : layer_letter::kFeedForward;
-    (model.layer_pattern += mixers[static_cast<std::size_t>(i)]) += second;
-  }
-  model.layers = static_cast<std::int64_t>(model.layer_pattern.size());
-  if (in.flag_or("use_sliding_window", false))
-    in.leave_out("use_sliding_window", "is true: no windows are simulated beside delta nets", "");
-  for (const char* of_windows : {"sliding_window", "max_window_layers"}) in.has(of_windows);
-  in.approximate("the kernels of gated delta nets were never measured");
+/// Mamba-1 between layers of attention without positions; behind each a feed-forward or experts.
+void read_jamba(ConfigReader& in, ModelSpec& model) {
+  read_llama_without_biases(in, model, "JambaForCausalLM");
+  read_scan(in, model);
+  const std::string mixers = every_nth(in, model, "attn_layer_period", "attn_layer_offset", 4, 8,
+                                       layer_letter::kAttention, layer_letter::kScan);
+  std::string seconds = every_nth(in, model, "expert_layer_period", "expert_layer_offset", 1, 2,
+                                  layer_letter::kExperts, layer_letter::kFeedForward);
+  if (in.dimension_or("num_experts", 16) > 1 &&
+      seconds.find(layer_letter::kExperts) != std::string::npos)
+    set_experts(in, model, "num_experts", "num_experts_per_tok");
+  else
+    seconds.assign(seconds.size(), layer_letter::kFeedForward);
+  in.has("num_experts_per_tok");
+  in.has("num_logits_to_keep");
+  model.attention_pattern = attention_letter::kWithoutPositions;
+  set_layer_pairs(model, mixers, seconds);
+  if (in.has("sliding_window"))
+    in.leave_out("sliding_window", "is given: no windows are simulated beside Mamba-1", "");
 }
 
 }  // namespace tessera

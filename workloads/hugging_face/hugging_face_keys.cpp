@@ -185,7 +185,8 @@ void read_scaling(ConfigReader& in, const char* key) {
     in.leave_out(key, "is " + ConfigReader::shown(scaling) + " of an unknown kind",
                  "known: linear, dynamic, yarn, llama3, longrope, mrope");
   const json part = scaling.is_object() ? scaling.value("partial_rotary_factor", json(1)) : json(1);
-  if (part != json(1)) in.leave_out(key, "rotates a part of each head, which is not simulated", "");
+  if (part != json(1) && !in.was_read(std::string(key) + ".partial_rotary_factor"))
+    in.leave_out(key, "rotates a part of each head, which is not simulated", "");
 }
 
 }  // namespace

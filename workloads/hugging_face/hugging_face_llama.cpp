@@ -14,7 +14,7 @@ void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char
   model.head_dim = std::max<std::int64_t>(1, model.hidden / model.heads);
 }
 
-void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers) {
+void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers, const char* ffn) {
   model.family = ModelFamily::llama;
   model.layers = in.dimension(layers, kMostHuggingFaceLayers);
   model.hidden = in.dimension("hidden_size");
@@ -22,12 +22,16 @@ void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers) {
   model.head_dim = in.dimension_or("head_dim", model.head_dim);
   model.kv_heads = in.dimension_or("num_key_value_heads", model.heads);
   in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
-  model.ffn = in.dimension("intermediate_size");
+  model.ffn = in.dimension(ffn);
   model.vocab = in.dimension("vocab_size");
 }
 
 void read_llama(ConfigReader& in, ModelSpec& model) {
-  read_llama_sizes(in, model, "num_hidden_layers");
+  read_llama_of_ffn(in, model, "intermediate_size");
+}
+
+void read_llama_of_ffn(ConfigReader& in, ModelSpec& model, const char* ffn) {
+  read_llama_sizes(in, model, "num_hidden_layers", ffn);
   model.max_positions = 0;
   model.hidden_dropout = 0;
   model.attention_dropout = in.probability_or("attention_dropout", 0.0);
@@ -72,12 +76,28 @@ void read_qwen3(ConfigReader& in, ModelSpec& model) {
   model.qk_norm = true;
 }
 
+namespace {
+
+/// Where transformers 5 keeps what turns heads.
+const json& in_rope_parameters(ConfigReader& in, const std::string& key) {
+  static const json nothing;
+  const json& rope = in.value("rope_parameters");
+  if (!rope.is_object() || !rope.contains(key)) return nothing;
+  in.note_read("rope_parameters." + key);
+  return rope.at(key);
+}
+
+}  // namespace
+
 void read_partial_rotary(ConfigReader& in, ModelSpec& model, const char* key, double usual) {
   double factor = usual;
-  if (const json& given = in.value(key); !given.is_null()) {
+  const json& inside = in_rope_parameters(in, "partial_rotary_factor");
+  const json& given = in.has(key) ? in.value(key) : inside;
+  if (!given.is_null()) {
     factor = given.is_number() ? given.get<double>() : -1;
     if (!(factor > 0 && factor <= 1)) {
-      in.fail(key, "is " + ConfigReader::shown(given), "use a share above 0, up to 1");
+      in.fail(in.has(key) ? key : "rope_parameters.partial_rotary_factor",
+              "is " + ConfigReader::shown(given), "use a share above 0, up to 1");
       return;
     }
   }

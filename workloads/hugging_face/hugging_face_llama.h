@@ -11,13 +11,16 @@ constexpr std::int64_t kMostHuggingFaceLayers = 10'000;
 /// A head_dim of its own needs no divisor.
 void set_heads(ConfigReader& in, ModelSpec& model, const char* heads, const char* hidden);
 
-/// Layers (under the key `layers`), widths, heads and vocabulary, as most of these files write
-/// them.
-void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers);
+/// Layers (under the key `layers`), widths (the feed-forward's under `ffn`), heads and vocabulary,
+/// as most of these files write them.
+void read_llama_sizes(ConfigReader& in, ModelSpec& model, const char* layers,
+                      const char* ffn = "intermediate_size");
 
 // Readers of one model_type each, named as transformers names its code: models/NAME/.
 
 void read_llama(ConfigReader& in, ModelSpec& model);
+/// The same with the feed-forward's size under another key.
+void read_llama_of_ffn(ConfigReader& in, ModelSpec& model, const char* ffn);
 /// Of siblings whose code has no biases, whatever the file says; `whose` code that is.
 void read_llama_without_biases(ConfigReader& in, ModelSpec& model, const std::string& whose);
 void read_llama_itself(ConfigReader& in, ModelSpec& model);
@@ -67,8 +70,11 @@ void read_gpt_oss(ConfigReader& in, ModelSpec& model);
 void read_qwen2_moe(ConfigReader& in, ModelSpec& model);
 /// first_k_dense_replace.
 void set_dense_layers(ConfigReader& in, ModelSpec& model);
-/// n_group and topk_group of the `experts`.
-void set_groups(ConfigReader& in, ModelSpec& model, const char* experts);
+/// Groups of the `experts` by the key `groups`, and topk_group.
+void set_groups(ConfigReader& in, ModelSpec& model, const char* experts,
+                const char* groups = "n_group");
+/// DeepSeek's latent attention between dense feed-forwards.
+void read_latent_model(ConfigReader& in, ModelSpec& model);
 /// n_routed_experts, shared ones of the same size, dense layers ahead, groups.
 void read_deepseek_experts(ConfigReader& in, ModelSpec& model);
 /// num_nextn_predict_layers.
@@ -89,6 +95,12 @@ void read_phimoe(ConfigReader& in, ModelSpec& model);
 void read_granite_moe(ConfigReader& in, ModelSpec& model);
 void read_ernie4_5_moe(ConfigReader& in, ModelSpec& model);
 void read_hunyuan_moe(ConfigReader& in, ModelSpec& model);
+/// Number of experts and how many a token meets, by these keys.
+void set_experts(ConfigReader& in, ModelSpec& model, const char* experts, const char* per_token);
+/// Layers of experts by `letters`, E or - each; where none is one, refused by the key that gives
+/// them.
+void set_expert_layers(ConfigReader& in, ModelSpec& model, const std::string& letters,
+                       const char* key);
 /// Which layers have experts by decoder_sparse_step and mlp_only_layers.
 void read_sparse_step(ConfigReader& in, ModelSpec& model);
 /// Refuses more experts per token than there are.
@@ -99,7 +111,16 @@ void read_nemotron_h(ConfigReader& in, ModelSpec& model);
 void read_granite_hybrid(ConfigReader& in, ModelSpec& model);
 void read_bamba(ConfigReader& in, ModelSpec& model);
 void read_falcon_h1(ConfigReader& in, ModelSpec& model);
+void read_jamba(ConfigReader& in, ModelSpec& model);
+// hugging_face_delta.cpp
 void read_qwen3_next(ConfigReader& in, ModelSpec& model);
+void read_qwen3_5(ConfigReader& in, ModelSpec& model);
+void read_qwen3_5_moe(ConfigReader& in, ModelSpec& model);
+void read_kimi_linear(ConfigReader& in, ModelSpec& model);
+// hugging_face_heads.cpp
+void read_afmoe(ConfigReader& in, ModelSpec& model);
+void read_mimo_v2_flash(ConfigReader& in, ModelSpec& model);
+void read_step3(ConfigReader& in, ModelSpec& model);
 // hugging_face_convolution.cpp
 void read_lfm2(ConfigReader& in, ModelSpec& model);
 void read_lfm2_moe(ConfigReader& in, ModelSpec& model);

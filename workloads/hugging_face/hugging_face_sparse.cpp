@@ -28,13 +28,13 @@ void set_dense_layers(ConfigReader& in, ModelSpec& model) {
     in.fail("first_k_dense_replace", "leaves no layer experts", "use fewer than num_hidden_layers");
 }
 
-void set_groups(ConfigReader& in, ModelSpec& model, const char* experts) {
-  const std::int64_t groups = count_or_none(in, "n_group");
+void set_groups(ConfigReader& in, ModelSpec& model, const char* experts, const char* key) {
+  const std::int64_t groups = count_or_none(in, key);
   model.router_groups = groups > 1 ? groups : 0;
-  if (groups > 1) in.require_divisor("n_group", groups, experts, model.experts);
+  if (groups > 1) in.require_divisor(key, groups, experts, model.experts);
   const std::int64_t kept = count_or_none(in, "topk_group");
   if (kept > std::max<std::int64_t>(groups, 1))
-    in.fail("topk_group", "= " + std::to_string(kept) + " exceeds n_group", "check both");
+    in.fail("topk_group", "= " + std::to_string(kept) + " exceeds " + key, "check both");
 }
 
 /// Shared experts are so many of the routed ones' size side by side.
@@ -62,8 +62,10 @@ void read_latent_attention(ConfigReader& in, ModelSpec& model) {
   model.kv_heads = model.heads;
 }
 
+}  // namespace
+
 /// Ahead of what Llama's reader derives of hidden and heads.
-void read_deepseek(ConfigReader& in, ModelSpec& model) {
+void read_latent_model(ConfigReader& in, ModelSpec& model) {
   in.has("head_dim");
   model.family = ModelFamily::llama;
   model.layers = in.dimension("num_hidden_layers", kMostHuggingFaceLayers);
@@ -78,10 +80,7 @@ void read_deepseek(ConfigReader& in, ModelSpec& model) {
     in.fail("hidden_act", "is not silu", "the feed-forward of this model_type is silu-gated");
   model.activation = Activation::swiglu;
   read_latent_attention(in, model);
-  read_deepseek_experts(in, model);
 }
-
-}  // namespace
 
 void read_further_layers(ConfigReader& in, ModelSpec& model) {
   set_further_layers(in, model, "num_nextn_predict_layers");
@@ -95,12 +94,14 @@ void set_further_layers(ConfigReader& in, ModelSpec& model, const char* key) {
 }
 
 void read_deepseek_v2(ConfigReader& in, ModelSpec& model) {
-  read_deepseek(in, model);
+  read_latent_model(in, model);
+  read_deepseek_experts(in, model);
   in.has("scoring_func");
 }
 
 void read_deepseek_v3(ConfigReader& in, ModelSpec& model) {
-  read_deepseek(in, model);
+  read_latent_model(in, model);
+  read_deepseek_experts(in, model);
   model.router_sigmoid = in.text_or("scoring_func", "sigmoid") == "sigmoid";
   model.router_bias = in.text_or("topk_method", "noaux_tc") == "noaux_tc";
   read_further_layers(in, model);

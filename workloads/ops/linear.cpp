@@ -6,6 +6,7 @@
 #include "workloads/mixed_precision.h"
 #include "workloads/ops/cast_operand.h"
 #include "workloads/ops/matmul.h"
+#include "workloads/ops/pointwise.h"
 #include "workloads/ops/python_calls.h"
 #include "workloads/ops/views.h"
 

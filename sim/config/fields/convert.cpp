@@ -157,6 +157,7 @@ schema::Model to_message(const ModelSpec& model) {
   message.clear_qk_norm();
   message.clear_qkv_bias();
   message.clear_attention_sinks();
+  message.clear_window_sinks();
   message.clear_attention_softcap();
   message.clear_logit_softcap();
   message.clear_shared_gate();

@@ -114,6 +114,10 @@ void FrameworkRules::check_adapters() {
     return;
   }
   check_adapted_modules();
+  if (model_.window_kv_heads > 0 || (model_.q_rank > 0 && model_.kv_rank == 0))
+    fail("training.lora_rank",
+         "beside model.window_kv_heads, or model.q_rank without kv_rank, is not simulated",
+         "use 0");
   if (model_.family != ModelFamily::llama)
     fail("training.lora_rank", "is simulated for family llama", "use such a model, or 0");
   if (step_.framework.modules == ModuleTree::hugging_face) check_adapters_of_peft();
@@ -143,8 +147,9 @@ void FrameworkRules::check_features() {
          "norms go over heads of several tensor-parallel ranks, which is not simulated",
          "use parallelism.tensor: 1");
   const bool fused = uses_fused_attention(step_.framework);
-  if (!fused && model_.attention_sinks)
-    fail("model.attention_sinks", "unfused attention has no sinks",
+  if (!fused && (model_.attention_sinks || model_.window_sinks))
+    fail(model_.attention_sinks ? "model.attention_sinks" : "model.window_sinks",
+         "unfused attention has no sinks",
          "use training.framework.attention: transformer_engine, flash3 or cudnn in 16 bit");
   if (!fused && model_.attention_softcap)
     fail("model.attention_softcap", "unfused attention caps no scores",

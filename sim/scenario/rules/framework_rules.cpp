@@ -80,6 +80,7 @@ void FrameworkRules::check_modules() {
         Switch{"fills_past_share", profile.fills_past_share, true},
         Switch{"weights_in_activation", profile.weights_in_activation, true},
         Switch{"products_per_expert", profile.products_per_expert, true},
+        Switch{"expert_bias_apart", profile.expert_bias_apart, true},
         Switch{"fp32_logits", profile.fp32_logits, false},
         Switch{"compiled_loss", profile.compiled_loss, false},
         Switch{"complex_rope", profile.complex_rope, false},

@@ -42,6 +42,8 @@ class FrameworkRules {
   // recipe_rules.cpp
   void check_pattern();
   void check_delta_nets();
+  void check_kimi_delta();
+  void check_scans(bool beside_mamba_2);
   void check_short_convolutions();
   void refuse_beside(const std::string& layers);
   void check_plain_branches();

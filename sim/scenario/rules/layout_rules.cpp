@@ -17,12 +17,15 @@ namespace {
 void check_tensor(const Scenario& scenario, Problems& problems) {
   const ModelSpec& model = scenario.model;
   const Count tensor{"parallelism.tensor", scenario.step.layout.tensor};
+  const std::int64_t keys = std::gcd(model.kv_heads, model.window_kv_heads);
   const std::int64_t common =
-      std::gcd(std::gcd(model.heads, model.kv_heads), std::gcd(model.ffn, model.shared_ffn));
+      std::gcd(std::gcd(model.heads, keys), std::gcd(model.ffn, model.shared_ffn));
   const auto allowed = divisors(common, scenario.cluster.gpu_count());
-  const Count wholes[] = {
-      {"model.heads", model.heads}, {"model.kv_heads", model.kv_heads}, {"model.ffn", model.ffn}};
-  // One problem is enough: `allowed` respects all three.
+  const Count wholes[] = {{"model.heads", model.heads},
+                          {"model.kv_heads", model.kv_heads},
+                          {"model.window_kv_heads", model.window_kv_heads},
+                          {"model.ffn", model.ffn}};
+  // One problem is enough: `allowed` respects all four.
   const auto broken =
       std::ranges::find_if_not(wholes, [&](const Count& whole) { return divides(tensor, whole); });
   if (broken != std::end(wholes)) check_divides(tensor, *broken, allowed, problems);

@@ -25,6 +25,8 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
                         m.activation == Activation::xielu;
   return {{"model.activation", of_llama ? 1 : 0},
           {"model.window", m.window},
+          {"model.window_kv_heads", m.window_kv_heads},
+          {"model.window_sinks", m.window_sinks ? 1 : 0},
           {"model.full_every", m.full_every},
           {"model.full_first", m.full_first},
           {"model.attention_pattern", std::ssize(m.attention_pattern)},
@@ -102,13 +104,27 @@ class LlamaCheck {
     if (!holds) problems_.push_back({"model." + field, "model." + field + " " + what, hint});
   }
   void check_window() {
-    if (m_.window > 0) return;
+    if (m_.window > 0) return check_window_heads();
+    need(m_.window_kv_heads == 0, "window_kv_heads", "is of windows, and no layer has one",
+         "give model.window, or leave it out");
+    need(!m_.window_sinks, "window_sinks", "is of windows, and no layer has one",
+         "give model.window, or leave it out");
     need(m_.full_every == 0, "full_every", "names layers without a window, and none has one",
          "give model.window, or leave it out");
     need(m_.full_first == 0, "full_first", "names layers without a window, and none has one",
          "give model.window, or leave it out");
     need(!m_.window_chunks, "window_chunks", "is of windows, and no layer has one",
          "give model.window, or leave it out");
+  }
+  void check_window_heads() {
+    const std::int64_t keys = m_.window_kv_heads;
+    need(keys == 0 || m_.heads % keys == 0, "window_kv_heads",
+         "= " + std::to_string(keys) + " does not divide heads = " + std::to_string(m_.heads),
+         "use " + listed_values(divisors(m_.heads, m_.heads)));
+    need(keys == 0 || m_.kv_rank == 0, "window_kv_heads",
+         "is not simulated with latent attention, which has keys for every head", "leave it out");
+    need(!m_.window_sinks || !m_.attention_sinks, "window_sinks",
+         "and attention_sinks both say which layers have sinks", "keep one");
   }
   /// A letter per layer at most, of those that `letters` has.
   void check_letters(const std::string& field, const std::string& pattern,
@@ -131,8 +147,6 @@ class LlamaCheck {
          "= " + pattern + " and model.window = " + std::to_string(m_.window) +
              " contradict each other",
          "write w for layers with a window, and give its size");
-    need(m_.kv_rank == 0 || pattern.find('n') == std::string::npos, "attention_pattern",
-         "has layers without positions, of which latent attention has none", "use w and f");
   }
   void check_expert_pattern() {
     const std::string& pattern = m_.expert_pattern;
@@ -160,13 +174,7 @@ class LlamaCheck {
     need(m_.rope_dim % 2 == 0, "rope_dim",
          "= " + std::to_string(m_.rope_dim) + " is odd: positions turn pairs",
          "use an even number");
-    if (m_.kv_rank == 0) {
-      need(m_.q_rank == 0, "q_rank", "is of latent attention",
-           "give model.kv_rank, or leave it out");
-      need(m_.v_head_dim == 0 || m_.v_head_dim == m_.head_dim, "v_head_dim",
-           "differs from head_dim without latent attention", "give model.kv_rank, or leave it out");
-      return;
-    }
+    if (m_.kv_rank == 0) return check_plain_heads();
     need(m_.rope_dim > 0 && m_.rope_dim < m_.head_dim, "kv_rank",
          "is latent attention: a part of head_dim = " + head + " has positions, a part has none",
          "give model.rope_dim, from 2 to below " + head);
@@ -179,6 +187,15 @@ class LlamaCheck {
          "leave out qk_norm and qkv_bias");
     need(!m_.attention_gate, "attention_gate", "is not simulated with latent attention",
          "leave it out, or kv_rank");
+  }
+  /// Query ranks and sizes of values without latent attention (Step-3, MiMo-V2-Flash).
+  void check_plain_heads() {
+    const bool other_values = value_dim_of(m_) != m_.head_dim;
+    need(m_.q_rank == 0 || (!m_.qkv_bias && !m_.attention_gate), "q_rank",
+         "is not simulated with qkv_bias or attention_gate", "leave them out, or q_rank");
+    need(!other_values || !m_.attention_gate, "v_head_dim",
+         "differs from head_dim beside attention_gate, which is not simulated",
+         "leave out one of them");
   }
   void check_experts() {
     const std::string without = "is of a model with experts";

@@ -12,8 +12,8 @@ namespace tessera {
 void FrameworkRules::check_pattern() {
   const std::string& pattern = model_.layer_pattern;
   if (pattern.empty()) return;
-  if (pattern.find_first_not_of("MGC*-EH") != std::string::npos)
-    fail("model.layer_pattern", pattern + " has other letters than M, G, H, C, *, - and E",
+  if (pattern.find_first_not_of("MSGKC*-EH") != std::string::npos)
+    fail("model.layer_pattern", pattern + " has other letters than M, S, G, K, H, C, *, - and E",
          "write a letter per layer");
   if (std::ssize(pattern) != model_.layers)
     fail("model.layer_pattern",
@@ -37,6 +37,7 @@ void FrameworkRules::check_pattern() {
   check_plain_branches();
   check_delta_nets();
   check_short_convolutions();
+  check_scans(mixes);
   if (!mixes) return;
   require_divisor("parallelism.tensor", step_.layout.tensor, "the heads of Mamba-2 layers",
                   model_.mamba_heads);
@@ -48,7 +49,8 @@ void FrameworkRules::check_pattern() {
 
 /// Sizes of gated delta nets, and how they are split.
 void FrameworkRules::check_delta_nets() {
-  if (model_.layer_pattern.find(layer_letter::kDelta) == std::string::npos) return;
+  const bool of_kimi = model_.layer_pattern.find(layer_letter::kKimiDelta) != std::string::npos;
+  if (!of_kimi && model_.layer_pattern.find(layer_letter::kDelta) == std::string::npos) return;
   if (model_.delta_heads < 1 || model_.delta_key_heads < 1 || model_.delta_key_dim < 1 ||
       model_.delta_value_dim < 1)
     return fail("model.layer_pattern", "has gated delta nets without sizes",
@@ -61,6 +63,18 @@ void FrameworkRules::check_delta_nets() {
   require_divisor("parallelism.tensor", step_.layout.tensor, "the key heads of gated delta nets",
                   model_.delta_key_heads);
   refuse_beside("gated delta nets");
+  if (of_kimi) check_kimi_delta();
+}
+
+/// As the code beside its weights has it.
+void FrameworkRules::check_kimi_delta() {
+  if (model_.delta_key_heads != model_.delta_heads ||
+      model_.delta_key_dim != model_.delta_value_dim)
+    fail("model.layer_pattern", "has Kimi delta attention, whose keys and values have equal heads",
+         "make delta_key_heads = delta_heads and delta_key_dim = delta_value_dim");
+  if (step_.layout.tensor > 1)
+    fail("parallelism.tensor", "of Kimi delta attention is not simulated: its code has none",
+         "use 1, and parallelism.expert or pipeline");
 }
 
 /// What layers that carry a state from position to position are not simulated with.
@@ -69,6 +83,21 @@ void FrameworkRules::refuse_beside(const std::string& layers) {
   if (step_.layout.context > 1) fail("parallelism.context", what, "use 1");
   if (step_.lora_rank > 0) fail("training.lora_rank", what, "use 0");
   if (step_.mean_document > 0) fail("training.mean_document", what, "use 0");
+}
+
+/// Mamba-1, whose channels are heads of one number.
+void FrameworkRules::check_scans(bool beside_mamba_2) {
+  if (model_.layer_pattern.find(layer_letter::kScan) == std::string::npos) return;
+  if (beside_mamba_2)
+    return fail("model.layer_pattern", "has Mamba-1 beside Mamba-2 layers", "keep S, or M and H");
+  if (model_.mamba_heads < 1 || model_.mamba_head_dim != 1 || model_.mamba_state < 1 ||
+      model_.mamba_groups != 1)
+    fail("model.layer_pattern", "has Mamba-1 layers without sizes",
+         "give mamba_heads (channels), mamba_head_dim: 1, mamba_state and mamba_groups: 1");
+  if (step_.layout.tensor > 1)
+    fail("parallelism.tensor", "of Mamba-1 layers is not simulated: their code has none",
+         "use 1, and parallelism.expert or pipeline");
+  refuse_beside("Mamba-1 layers");
 }
 
 /// Channels are split over ranks, positions are not.

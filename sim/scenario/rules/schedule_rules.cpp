@@ -160,7 +160,8 @@ void FrameworkRules::check_context() {
          "use training.framework.attention: transformer_engine, flash2 or cudnn in 16 bit, or 1");
   if (step_.context_attention == ContextAttention::ulysses) {
     const std::int64_t split = std::int64_t{layout.tensor} * layout.context;
-    if (model_.heads % split != 0 || model_.kv_heads % split != 0)
+    if (model_.heads % split != 0 || model_.kv_heads % split != 0 ||
+        model_.window_kv_heads % split != 0)
       fail("parallelism.context_attention",
            "ulysses spreads heads = " + std::to_string(model_.heads) +
                " and kv_heads = " + std::to_string(model_.kv_heads) +

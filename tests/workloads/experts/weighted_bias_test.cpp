@@ -34,10 +34,12 @@ Block layer(bool weights_in_activation) {
 }
 
 /// Bytes of all kernels of a name.
-std::int64_t bytes_of(const std::vector<GraphOp>& ops, const std::string& part) {
+std::int64_t bytes_of(const std::vector<GraphOp>& ops, const std::string& part,
+                      const std::string& product = "down") {
   std::int64_t bytes = 0;
   for (const GraphOp& op : ops)
-    if (op.name == "mlp.experts.down.add_bias" + part) bytes += op.kernel.bytes().value();
+    if (op.name == "mlp.experts." + product + ".add_bias" + part)
+      bytes += op.kernel.bytes().value();
   return bytes;
 }
 
@@ -56,6 +58,22 @@ TEST(WeightedBias, IsMultipliedAndAddedExpertByExpertInFp32) {
   EXPECT_EQ(bytes_of(block.backward, ".bias.sum"), 4 * all + biases);
   EXPECT_EQ(bytes_of(block.backward, ".times_bias"), (4 + 4) * all + biases);
   EXPECT_EQ(bytes_of(block.backward, ".weights.sum"), 4 * all + 4 * rows);
+}
+
+TEST(WeightedBias, AheadOfTheActivationIsAddedExpertByExpertWhereProductsHaveNone) {
+  StepOptions step = test::in(Precision::bf16,
+                              test::single_gpu(test::megatron(), StepMode::training, 1, kSequence));
+  step.framework.weights_in_activation = step.framework.expert_bias_apart = true;
+  const Block block = build_model_graph(biased(), step).blocks[1];
+  const std::int64_t all = kSequence * kPerToken * 2 * 512;  // gate and up
+  const std::int64_t biases = kExperts * 2 * 512 * 2;
+  EXPECT_EQ(bytes_of(block.forward, ".add", "up"), (2 + 2) * all + biases);
+  EXPECT_EQ(bytes_of(block.forward, ".cat", "up"), (2 + 2) * all);
+  EXPECT_EQ(bytes_of(block.backward, ".bias.sum", "up"), 2 * all + biases);
+  EXPECT_EQ(bytes_of(block.backward, ".split.backward", "up"), (2 + 2) * all);
+  EXPECT_EQ(bytes_of(layer(true).forward, ".add", "up"), 0) << "Megatron's epilogues add it";
+  EXPECT_EQ(block.parameters, layer(true).parameters);
+  EXPECT_EQ(block.saved, layer(true).saved);
 }
 
 TEST(WeightedBias, StaysInTheEpilogueWhereResultsAreWeighed) {

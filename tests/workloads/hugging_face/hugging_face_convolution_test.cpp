@@ -118,12 +118,10 @@ TEST(HuggingFaceConvolutions, CommandACallsItsPatternBySwitches) {
 }
 
 TEST(HuggingFaceConvolutions, SaysWhatIsMissingOfFamiliesThatAreNotSimulated) {
-  for (const auto& [model_type, why] :
-       {std::pair{"step3_text", "share one head of keys and values"},
-        {"mimo_v2_flash", "windows with heads of other sizes"},
-        {"afmoe", "gates of attention"},
-        {"qwen3_5_moe_text", "linear attention"},
-        {"deepseek_v32", "an indexer chooses the tokens"}})
+  for (const auto& [model_type, why] : {std::pair{"gemma3n_text", "several streams between layers"},
+                                        {"longcat_flash", "latent attention of another make"},
+                                        {"falcon_mamba", "linear attention"},
+                                        {"glm_moe_dsa", "an indexer chooses the tokens"}})
     EXPECT_THAT(test::config_error(R"({"model_type": ")" + std::string(model_type) + "\"}"),
                 HasSubstr(why));
 }

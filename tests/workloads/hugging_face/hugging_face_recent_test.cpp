@@ -253,8 +253,10 @@ TEST(HuggingFaceRecent, KeysThatTheCodeDoesNotReadAreIgnoredByName) {
 }
 
 TEST(HuggingFaceRecent, ModelsWithoutAFamilySayWhatIsMissing) {
-  EXPECT_THAT(error_of("deepseek_v32", "\"index_topk\": 2048"),
-              HasSubstr("an indexer chooses the tokens that its latent attention sees"));
+  const std::string indexer = error_of("deepseek_v32", "\"index_topk\": 2048");
+  EXPECT_THAT(indexer, HasSubstr("config.json:1: model_type"));
+  EXPECT_THAT(indexer, HasSubstr("an indexer chooses the tokens that its latent attention sees"));
+  EXPECT_THAT(indexer, HasSubstr("write \"deepseek_v3\", and take out index_head_dim"));
   EXPECT_THAT(error_of("gemma3n_text", "\"laurel_rank\": 64"), HasSubstr("AltUp, LAuReL"));
 }
 

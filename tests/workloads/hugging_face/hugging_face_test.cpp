@@ -140,10 +140,12 @@ TEST(HuggingFaceConfig, RefusesMptThatTransformersDoesNotRun) {
 
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
   const std::string error = test::config_error(R"({"model_type": "odd"})");
-  EXPECT_THAT(error,
-              HasSubstr("config.json:1: model_type \"odd\" is unknown; supported: apertus, "
-                        "arcee, baichuan, bailing_moe, bailing_moe_v2, bamba, bert, bloom, cohere, "
-                        "cohere2, deepseek"));
+  EXPECT_THAT(
+      error,
+      HasSubstr(
+          "config.json:1: model_type \"odd\" is unknown; supported: afmoe, "
+          "apertus, arcee, baichuan, bailing_moe, bailing_moe_v2, bamba, bert, bloom, cohere, "
+          "cohere2, deepseek"));
   EXPECT_THAT(error, HasSubstr("t5"));
   EXPECT_THAT(error, ::testing::Not(HasSubstr("_vl")));
   EXPECT_THAT(test::config_error("{}"), HasSubstr("model_type is missing"));

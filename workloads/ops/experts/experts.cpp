@@ -252,14 +252,41 @@ Tensor return_rows(Tape& tape, const std::string& name, const Tensor& rows, std:
 }
 
 Tensor weighted_rows(Tape& tape, const std::string& name, const Tensor& rows,
-                     const Tensor& probabilities, const ExpertGroup* group) {
+                     const Tensor& probabilities, const ExpertGroup& group) {
   const Tensor out = tape.alias(rows, rows.shape);
-  const ExpertGroup back = group != nullptr ? *group : ExpertGroup{};
   tape.differentiable({rows, probabilities}, out, [=](Tape& t, auto gradients) {
     const Tensor grad = t.make(name + ".weights.grad", probabilities.shape, Precision::fp32);
     t.launch(name + ".weights.backward", pointwise_kernel(grad, 1), {probabilities}, {grad});
-    return_weights(t, name + ".weights.backward", grad, back);
+    return_weights(t, name + ".weights.backward", grad, group);
     t.add_gradient(rows, gradients[0]);
+    t.add_gradient(probabilities, grad);
+  });
+  return out;
+}
+
+Tensor weigh_rows(Tape& tape, const std::string& name, const Tensor& rows,
+                  const Tensor& probabilities, const ExpertGroup& group) {
+  const auto launched = [rows](Tape& t, const std::string& part, const std::vector<Tensor>& reads,
+                               Precision precision) {
+    const Tensor out = t.make(part, rows.shape.dense(), precision);
+    t.launch(part, pointwise_kernel(out, 1), reads, std::vector{out});
+    return out;
+  };
+  const auto converted = [=](Tape& t, const std::string& part, const Tensor& x, Precision to) {
+    return x.precision == to ? x : launched(t, part, {x}, to);
+  };
+  const std::string weigh = name + ".weigh";
+  const Tensor exact = launched(tape, weigh, {rows, probabilities}, Precision::fp32);
+  const Tensor out = converted(tape, weigh + ".to", exact, rows.precision);
+  tape.differentiable({rows, probabilities}, out, [=](Tape& t, auto gradients) {
+    const Tensor wide = converted(t, weigh + ".to.backward", gradients[0], Precision::fp32);
+    const Tensor of_rows =
+        launched(t, weigh + ".times_weights", {wide, probabilities}, Precision::fp32);
+    t.add_gradient(rows, converted(t, weigh + ".rows.to", of_rows, rows.precision));
+    const Tensor product = launched(t, weigh + ".times_rows", {wide, rows}, Precision::fp32);
+    const Tensor grad = t.make(name + ".weights.grad", probabilities.shape, Precision::fp32);
+    t.launch(weigh + ".weights.sum", reduction_kernel(product), {product}, {grad});
+    return_weights(t, name + ".weights.backward", grad, group);
     t.add_gradient(probabilities, grad);
   });
   return out;

@@ -116,10 +116,17 @@ Tensor expert_linear(Tape& tape, const std::string& name, const Tensor& x, std::
                      const std::vector<std::int64_t>& loads, const ExpertLinear& options = {});
 
 /// Rows that were multiplied by their weights already, in the kernel that made them; backward a
-/// kernel over the weights beside it, and, with a `group`, the way back of their gradients.
+/// kernel over the weights beside it, and the way back of their gradients in the `group`.
 /// Source: Megatron-Core 0.12 transformer/moe/experts.py, permuted_probs.
 Tensor weighted_rows(Tape& tape, const std::string& name, const Tensor& rows,
-                     const Tensor& probabilities, const ExpertGroup* group);
+                     const Tensor& probabilities, const ExpertGroup& group);
+
+/// The same by eager kernels behind an activation that has no such kernel: a product in fp32 and a
+/// cast; backward a cast, a product with the weights and its cast, a product with the rows and its
+/// sum. Saves the rows, too. Source: Megatron-Core transformer/moe/experts.py, TEGroupedMLP,
+/// bias_act_func (recalled).
+Tensor weigh_rows(Tape& tape, const std::string& name, const Tensor& rows,
+                  const Tensor& probabilities, const ExpertGroup& group);
 
 /// Per token the sum of its experts' results: one kernel that reads k e and writes e per element,
 /// or where not `fused` atomic additions to zeros; backward one that reads e and writes k e.

@@ -7,6 +7,24 @@
 namespace tessera {
 namespace {
 
+/// The rows of an expert, and its bias.
+Tensor part_of_rows(const Tensor& of, std::int64_t rows) {
+  Tensor result = of;
+  result.shape = StridedShape({rows, of.shape.last()});
+  return result;
+}
+Tensor bias_of_expert(const Tensor& bias) {
+  Tensor result = bias;
+  result.shape = StridedShape({bias.shape.last()});
+  return result;
+}
+
+Tensor bias_parameter(Tape& tape, const std::string& name, const Tensor& rows,
+                      const std::vector<std::int64_t>& loads) {
+  return tape.expert_parameter(name + ".bias",
+                               {static_cast<std::int64_t>(loads.size()), rows.shape.last()});
+}
+
 class WeightedBias {
  public:
   WeightedBias(std::string name, const Tensor& rows, const Tensor& weights, const Tensor& bias,
@@ -22,8 +40,10 @@ class WeightedBias {
     const Tensor sums = make(tape, ".sums", Precision::fp32);
     for (const std::int64_t load : loads_) {
       if (load == 0) continue;
-      launch(tape, ".weigh", {of_expert(bias_), weights_of(load)}, part(weighed, load));
-      launch(tape, ".add", {part(rows_, load), part(weighed, load)}, part(sums, load));
+      launch(tape, ".weigh", {bias_of_expert(bias_), weights_of(load)},
+             part_of_rows(weighed, load));
+      launch(tape, ".add", {part_of_rows(rows_, load), part_of_rows(weighed, load)},
+             part_of_rows(sums, load));
     }
     const Tensor joined = make(tape, ".joined", Precision::fp32);
     launch(tape, ".cat", {sums}, joined);
@@ -41,11 +61,11 @@ class WeightedBias {
     const Tensor of_weights = tape.make(name_ + ".weights.grad", weights_.shape, Precision::fp32);
     for (const std::int64_t load : loads_) {
       if (load == 0) continue;
-      const Tensor from = part(exact, load), to = part(product, load);
-      launch(tape, ".rows.to", {from}, part(narrow, load));
+      const Tensor from = part_of_rows(exact, load), to = part_of_rows(product, load);
+      launch(tape, ".rows.to", {from}, part_of_rows(narrow, load));
       launch(tape, ".times_weights", {from, weights_of(load)}, to);
-      sum(tape, ".bias.sum", to, of_expert(of_bias));
-      launch(tape, ".times_bias", {from, of_expert(bias_)}, to);
+      sum(tape, ".bias.sum", to, bias_of_expert(of_bias));
+      launch(tape, ".times_bias", {from, bias_of_expert(bias_)}, to);
       Tensor of_part = of_weights;
       of_part.shape = StridedShape({load});
       sum(tape, ".weights.sum", to, of_part);
@@ -60,16 +80,6 @@ class WeightedBias {
  private:
   Tensor make(Tape& tape, const char* suffix, Precision precision) const {
     return tape.make(name_ + suffix, rows_.shape.dense(), precision);
-  }
-  static Tensor part(const Tensor& of, std::int64_t rows) {
-    Tensor result = of;
-    result.shape = StridedShape({rows, of.shape.last()});
-    return result;
-  }
-  static Tensor of_expert(const Tensor& bias) {
-    Tensor result = bias;
-    result.shape = StridedShape({bias.shape.last()});
-    return result;
   }
   Tensor weights_of(std::int64_t rows) const {
     Tensor result = weights_;
@@ -93,12 +103,40 @@ class WeightedBias {
 
 Tensor add_weighted_bias(Tape& tape, const std::string& name, const Tensor& rows,
                          const Tensor& weights, const std::vector<std::int64_t>& loads) {
-  const Tensor bias = tape.expert_parameter(
-      name + ".bias", {static_cast<std::int64_t>(loads.size()), rows.shape.last()});
+  const Tensor bias = bias_parameter(tape, name, rows, loads);
   const WeightedBias added(name + ".add_bias", rows, weights, bias, loads);
   const Tensor out = added.forward(tape);
   tape.differentiable({rows, bias, weights}, out,
                       [=](Tape& t, auto gradients) { added.backward(t, gradients[0]); });
+  return out;
+}
+
+Tensor add_expert_bias(Tape& tape, const std::string& name, const Tensor& rows,
+                       const std::vector<std::int64_t>& loads) {
+  const Tensor bias = bias_parameter(tape, name, rows, loads);
+  const std::string add = name + ".add_bias";
+  const Tensor sums = tape.make(add + ".sums", rows.shape.dense(), rows.precision);
+  for (const std::int64_t load : loads) {
+    if (load == 0) continue;
+    const Tensor part = part_of_rows(sums, load);
+    tape.launch(add + ".add", pointwise_kernel(part, 1),
+                {part_of_rows(rows, load), bias_of_expert(bias)}, {part});
+  }
+  const Tensor out = tape.make(add, rows.shape.dense(), rows.precision);
+  tape.launch(add + ".cat", pointwise_kernel(out, 0, KernelKind::copy), {sums}, {out});
+  tape.differentiable({rows, bias}, out, [=](Tape& t, auto gradients) {
+    const Tensor of_bias = t.make(name + ".bias.grad", bias.shape, bias.precision);
+    for (const std::int64_t load : loads) {
+      if (load == 0) continue;
+      const Tensor from = part_of_rows(gradients[0], load);
+      t.launch(add + ".bias.sum", reduction_kernel(from), {from}, {bias_of_expert(of_bias)});
+    }
+    const Tensor of_rows = t.make(add + ".rows.grad", rows.shape.dense(), rows.precision);
+    t.launch(add + ".split.backward", pointwise_kernel(of_rows, 0, KernelKind::copy),
+             {gradients[0]}, {of_rows});
+    t.add_gradient(bias, of_bias);
+    t.add_gradient(rows, of_rows);
+  });
   return out;
 }
 

@@ -17,4 +17,10 @@ namespace tessera {
 Tensor add_weighted_bias(Tape& tape, const std::string& name, const Tensor& rows,
                          const Tensor& weights, const std::vector<std::int64_t>& loads);
 
+/// The bias of each expert's results by eager kernels, expert by expert: a sum, 2e, and a copy that
+/// joins the experts' rows, 2e; backward a sum over each expert's rows and a copy that joins, 2e.
+/// Source: NeMo AutoModel components/moe/layers.py, GroupedExpertsDeepEP._apply_bias (recalled).
+Tensor add_expert_bias(Tape& tape, const std::string& name, const Tensor& rows,
+                       const std::vector<std::int64_t>& loads);
+
 }  // namespace tessera

@@ -1,20 +1,16 @@
-#include "workloads/ops/mamba.h"
+#include "workloads/ops/states/mamba.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/states/chunk_products.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::int64_t kChunk = 128;      // positions; Megatron-Core MambaMixer, chunk_size
 constexpr std::int64_t kConvolution = 4;  // positions; d_conv
-
-/// A product per chunk, and per head or group: m x n over k.
-struct ChunkProduct {
-  std::int64_t batch, m, n, k;
-};
 
 /// Tensors of the scan, the same in both directions.
 class Scan {
@@ -70,15 +66,17 @@ class Scan {
   std::int64_t chunks() const {
     return shape_.sequences * ((shape_.positions + kChunk - 1) / kChunk);
   }
-  ChunkProduct of_state() const {
+  ChunkProducts of_state() const {
     return {chunks() * shape_.heads, shape_.head_dim, shape_.state, kChunk};
   }
-  ChunkProduct of_pairs() const { return {chunks() * shape_.groups, kChunk, kChunk, shape_.state}; }
-  ChunkProduct of_pairs_gradient() const {
+  ChunkProducts of_pairs() const {
+    return {chunks() * shape_.groups, kChunk, kChunk, shape_.state};
+  }
+  ChunkProducts of_pairs_gradient() const {
     return {chunks() * shape_.groups, kChunk, shape_.state, kChunk};
   }
   /// Below the diagonal alone: half of the depth.
-  ChunkProduct inside() const {
+  ChunkProducts inside() const {
     return {chunks() * shape_.heads, kChunk, shape_.head_dim, kChunk / 2};
   }
 
@@ -89,18 +87,9 @@ class Scan {
               const std::vector<Tensor>& reads) const {
     tape.launch(name_ + part, pointwise_kernel(out, flops), reads, std::vector{out});
   }
-  void multiply(Tape& tape, const char* part, const ChunkProduct& p,
+  void multiply(Tape& tape, const char* part, const ChunkProducts& p,
                 const std::vector<Tensor>& reads, const Tensor& out) const {
-    Kernel kernel;
-    kernel.kind = KernelKind::batched_gemm;
-    kernel.precision = tape.precision();
-    kernel.batch = p.batch;
-    kernel.m = p.m;
-    kernel.n = p.n;
-    kernel.k = p.k;
-    kernel.flops = Flops(2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) *
-                         static_cast<double>(p.n) * static_cast<double>(p.k));
-    tape.launch(name_ + part, kernel, reads, std::vector{out});
+    launch_products(tape, name_ + part, p, reads, {out});
   }
 
   std::string name_;

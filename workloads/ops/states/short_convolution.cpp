@@ -1,4 +1,4 @@
-#include "workloads/ops/short_convolution.h"
+#include "workloads/ops/states/short_convolution.h"
 
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/views.h"

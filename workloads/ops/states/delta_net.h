@@ -22,9 +22,11 @@ struct DeltaShape {
   std::int64_t projected() const { return convolved() + values() + 2 * heads; }
 };
 
-/// A causal convolution of 4 positions over [b, channels, s] and silu, without a bias: one kernel,
-/// 2e; backward one of 3e. Saves x. Source: Dao-AILab/causal-conv1d (recalled).
-Tensor causal_convolution(Tape& tape, const std::string& name, const Tensor& x);
+/// A causal convolution of 4 positions and silu over every channel of x, [b, channels, s] or
+/// [b, s, channels]: one kernel, 2e; backward one of 3e. Saves x. Sources: Dao-AILab/causal-conv1d;
+/// flash-linear-attention modules/convolution.py (both recalled).
+Tensor causal_convolution(Tape& tape, const std::string& name, const Tensor& x,
+                          std::int64_t channels, bool biased = false);
 
 /// x over its length, by rows: 2e; 3e. Saves its result and 4 bytes per row. Source:
 /// flash-linear-attention modules/l2norm.py (recalled).

@@ -1,77 +1,70 @@
-#include "workloads/ops/delta_net.h"
+#include "workloads/ops/states/delta_net.h"
 
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "workloads/ops/pointwise.h"
+#include "workloads/ops/states/chunk_kernels.h"
 
 namespace tessera {
 namespace {
 
-constexpr std::int64_t kDeltaChunk = 64;  // positions; chunk_gated_delta_rule, chunk_size
 constexpr std::int64_t kDeltaTaps = 4;
-constexpr std::int64_t kSolvedBlock = 16;  // rows; solve_tril
-
-/// Products of one kernel: `macs` multiply-adds for each of `batch` results of m x n.
-struct DeltaProducts {
-  std::int64_t batch, m, n, macs;
-};
 
 /// Tensors of the rule, the same in both directions.
-class DeltaRule {
+class DeltaRule : private ChunkKernels {
  public:
   DeltaRule(std::string name, DeltaOperands operands, const DeltaShape& shape)
-      : name_(std::move(name)), in_(std::move(operands)), shape_(shape) {}
+      : ChunkKernels(std::move(name), shape), in_(std::move(operands)) {}
 
   /// Running sums of the decay and the solved triangles, which backward reads.
   void prepare(Tape& tape) {
     sums_ = make(tape, ".sums", in_.decay.sizes(), Precision::fp32);
     launch(tape, ".cumsum", sums_, 1, {in_.decay});
     const Tensor pairs = make(tape, ".pairs", triangle(), Precision::fp32);
-    multiply(tape, ".kkt", inside(key()), {in_.k, sums_, in_.step}, {pairs});
+    multiply(tape, ".kkt", in_chunks(kChunk, key()), {in_.k, sums_, in_.step}, {pairs});
     solved_ = make(tape, ".solved", triangle(), tape.precision());
-    const Tensor blocks = make(tape, ".blocks", {rows(), kSolvedBlock}, Precision::fp32);
-    launch(tape, ".solve_blocks", blocks, kSolvedBlock, {pairs});
-    multiply(tape, ".solve_merge", inside(kDeltaChunk / 2), {blocks, pairs}, {solved_});
+    solve(tape, pairs, solved_);
   }
   /// What each chunk erases and writes, then the states from chunk to chunk.
   void states(Tape& tape, const char* again) {
     const std::string suffix = again;
     erased_ = make(tape, ".erased" + suffix, {rows(), key()}, tape.precision());
     written_ = make(tape, ".written" + suffix, {rows(), value()}, tape.precision());
-    multiply(tape, ".wy", {chunks(), kDeltaChunk, key() + value(), kDeltaChunk},
+    multiply(tape, ".wy", in_chunks(key() + value(), kChunk),
              {solved_, in_.k, in_.v, in_.step, sums_}, {erased_, written_});
     states_ = make(tape, ".states" + suffix, {chunks(), key() * value()}, tape.precision());
     changed_ = make(tape, ".changed" + suffix, {rows(), value()}, tape.precision());
     multiply(tape, ".states", chain(2), {in_.k, erased_, written_, sums_}, {states_, changed_});
   }
   Tensor outputs(Tape& tape) const {
-    const Tensor out = tape.make(name_, StridedShape(in_.v.sizes()), tape.precision());
-    const std::int64_t macs = key() + kDeltaChunk * key() / value() + kDeltaChunk;
-    multiply(tape, ".output", {chunks(), kDeltaChunk, value(), macs},
-             {in_.q, in_.k, changed_, states_, sums_}, {out});
+    const Tensor out = make(tape, "", in_.v.sizes(), tape.precision());
+    const std::int64_t macs = key() + kChunk * key() / value() + kChunk;
+    multiply(tape, ".output", in_chunks(value(), macs), {in_.q, in_.k, changed_, states_, sums_},
+             {out});
     return out;
   }
   void backward(Tape& tape, const Tensor& gradient) {
     states(tape, ".again");
     const Tensor of_v = like(tape, in_.v), of_q = like(tape, in_.q), of_k = like(tape, in_.k);
     const Tensor of_sums = like(tape, sums_), of_step = like(tape, in_.step);
-    const std::int64_t c = kDeltaChunk;
-    multiply(tape, ".dv_local", {chunks(), c, value(), c * key() / value() + c},
+    const std::int64_t c = kChunk;
+    multiply(tape, ".dv_local", in_chunks(value(), c * key() / value() + c),
              {in_.q, in_.k, sums_, gradient}, {of_v});
     const Tensor of_states = like(tape, states_), all_v = like(tape, of_v);
     multiply(tape, ".dstates", chain(3), {in_.q, in_.k, erased_, sums_, gradient, of_v},
              {of_states, all_v});
     const Tensor of_erased = like(tape, erased_);
-    multiply(tape, ".dqkw", {chunks(), c, key(), 3 * value() + c * value() / key() + 2 * c},
+    multiply(tape, ".dqkw", in_chunks(key(), 3 * value() + c * value() / key() + 2 * c),
              {in_.q, in_.k, changed_, erased_, sums_, states_, all_v, gradient, of_states},
              {of_q, of_k, of_erased, of_sums});
     const Tensor more_k = like(tape, of_k), more_sums = like(tape, of_sums);
-    multiply(tape, ".wy.backward", {chunks(), c, c, 2 * value() + 5 * key() + 2 * c},
+    multiply(tape, ".wy.backward", in_chunks(c, 2 * value() + 5 * key() + 2 * c),
              {in_.k, in_.v, in_.step, sums_, solved_, of_erased, all_v},
              {more_k, of_v, of_step, more_sums});
-    add_in_place(tape, name_ + ".k.join", of_k, more_k);
-    add_in_place(tape, name_ + ".sums.join", of_sums, more_sums);
+    add_in_place(tape, name() + ".k.join", of_k, more_k);
+    add_in_place(tape, name() + ".sums.join", of_sums, more_sums);
     const Tensor of_decay = like(tape, in_.decay);
     launch(tape, ".cumsum.backward", of_decay, 1, {of_sums});
     for (const auto& [operand, found] :
@@ -81,65 +74,27 @@ class DeltaRule {
   }
 
  private:
-  std::int64_t key() const { return shape_.key_dim; }
-  std::int64_t value() const { return shape_.value_dim; }
-  std::int64_t rows() const { return shape_.sequences * shape_.positions * shape_.heads; }
-  std::int64_t chunks() const {
-    return shape_.sequences * shape_.heads * ((shape_.positions + kDeltaChunk - 1) / kDeltaChunk);
-  }
-  Sizes triangle() const { return {rows(), kDeltaChunk}; }
-  /// A product per chunk of pairs of positions.
-  DeltaProducts inside(std::int64_t depth) const {
-    return {chunks(), kDeltaChunk, kDeltaChunk, depth};
-  }
-  /// `products` over all positions of a sequence, whose chunks wait for each other.
-  DeltaProducts chain(std::int64_t products) const {
-    return {shape_.sequences * shape_.heads, key(), value(), products * shape_.positions};
-  }
-
-  Tensor make(Tape& tape, const std::string& part, const Sizes& sizes, Precision precision) const {
-    return tape.make(name_ + part, StridedShape(sizes), precision);
-  }
-  Tensor like(Tape& tape, const Tensor& x) const {
-    return tape.make(tape.name_of(x) + ".grad", x.shape.dense(), x.precision);
-  }
-  void launch(Tape& tape, const char* part, const Tensor& out, double flops,
-              const std::vector<Tensor>& reads) const {
-    tape.launch(name_ + part, pointwise_kernel(out, flops), reads, std::vector{out});
-  }
-  void multiply(Tape& tape, const char* part, const DeltaProducts& p,
-                const std::vector<Tensor>& reads, const std::vector<Tensor>& writes) const {
-    Kernel kernel;
-    kernel.kind = KernelKind::batched_gemm;
-    kernel.precision = tape.precision();
-    kernel.batch = p.batch;
-    kernel.m = p.m;
-    kernel.n = p.n;
-    kernel.k = p.macs;
-    kernel.flops = Flops(2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) *
-                         static_cast<double>(p.n) * static_cast<double>(p.macs));
-    tape.launch(name_ + part, kernel, reads, writes);
-  }
-
-  std::string name_;
   DeltaOperands in_;
-  DeltaShape shape_;
   Tensor sums_, solved_, erased_, written_, changed_, states_;
 };
 
 }  // namespace
 
-Tensor causal_convolution(Tape& tape, const std::string& name, const Tensor& x) {
-  const Tensor weight = tape.parameter(name + ".weight", {x.sizes()[1], kDeltaTaps});
+Tensor causal_convolution(Tape& tape, const std::string& name, const Tensor& x,
+                          std::int64_t channels, bool biased) {
+  std::vector<Tensor> weights{tape.parameter(name + ".weight", {channels, kDeltaTaps})};
+  if (biased) weights.push_back(tape.parameter(name + ".bias", {channels}));
+  std::vector<Tensor> inputs{x};
+  inputs.insert(inputs.end(), weights.begin(), weights.end());
   const Tensor out = tape.make(name, x.shape.dense(), x.precision);
-  tape.launch(name, pointwise_kernel(out, 2 * kDeltaTaps + 5), {x, weight}, {out});
-  tape.differentiable({x, weight}, out, [=](Tape& t, auto gradients) {
-    const Tensor grad = t.make(name + ".grad", x.shape.dense(), x.precision);
-    const Tensor of_weight = t.make(name + ".weight.grad", weight.shape, weight.precision);
-    t.launch(name + ".backward", pointwise_kernel(grad, 4 * kDeltaTaps + 10),
-             {gradients[0], x, weight}, {grad, of_weight});
-    t.add_gradient(x, grad);
-    t.add_gradient(weight, of_weight);
+  tape.launch(name, pointwise_kernel(out, 2 * kDeltaTaps + 5), inputs, std::vector{out});
+  tape.differentiable(inputs, std::span(&out, 1), [=](Tape& t, auto gradients) {
+    std::vector<Tensor> read{gradients[0], x, weights[0]};
+    std::vector<Tensor> made{t.make(name + ".grad", x.shape.dense(), x.precision)};
+    for (const Tensor& weight : weights)
+      made.push_back(t.make(t.name_of(weight) + ".grad", weight.shape, weight.precision));
+    t.launch(name + ".backward", pointwise_kernel(made[0], 4 * kDeltaTaps + 10), read, made);
+    for (std::size_t i = 0; i < inputs.size(); ++i) t.add_gradient(inputs[i], made[i]);
   });
   return out;
 }
