@@ -90,11 +90,20 @@ Note note_on_dora(const Scenario& scenario) {
   return "dora: no measured step was at hand to compare with; adapters have no dropout";
 }
 
+Note note_on_sequences(const Scenario& scenario) {
+  const FrameworkProfile& framework = scenario.step.framework;
+  const int tensor = scenario.step.layout.tensor;
+  if (framework.tensor_plan != TensorPlan::sequence || tensor == 1) return {};
+  return "tensor-parallel ranks share sequences (parallelism.sequence_parallel: true), as those "
+         "of " +
+         framework.name + " always do";
+}
+
 /// What a result does not say by itself.
 std::vector<std::string> notes_of(const Scenario& scenario) {
   std::vector<std::string> notes;
   for (const auto& note_on : {note_on_batches, note_on_plan, note_on_inference, note_on_muon,
-                              note_on_states, note_on_diffusion, note_on_dora})
+                              note_on_states, note_on_diffusion, note_on_dora, note_on_sequences})
     if (const Note note = note_on(scenario)) notes.push_back(*note);
   return notes;
 }

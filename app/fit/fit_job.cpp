@@ -129,10 +129,11 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
   const ClusterSpec cluster = cluster_with(need_cluster(options, what), overrides, catalog);
   const std::string name = shown_path(what);
   options.cluster_gpus = cluster.gpu_count();
+  options.node_gpus = cluster.node.gpu_count;
   options.precision = name_of(usual_precision(cluster.node.gpu));
   if (kind == JobKind::megatron) {
     const ImportedJob job = import_script(read_text_file(what), name, options);
-    return of_import(job, name, job.by_torchtitan ? "torchtitan job" : "Megatron-LM job", catalog);
+    return of_import(job, name, job.kind, catalog);
   }
   if (kind == JobKind::torchtitan)
     return of_import(import_torchtitan(read_text_file(what), name, options), name, "torchtitan job",

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/import/job/foreign_programs.h"
 #include "hw/units/input_error.h"
 #include "sim/config/files/text_file.h"
 #include "sim/config/files/yaml_tree.h"
@@ -29,32 +30,13 @@ constexpr std::array<std::string_view, 5> kDeepSpeedKeys{
 constexpr std::array<std::string_view, 2> kAccelerateKeys{"compute_environment",
                                                           "distributed_type"};
 constexpr std::array<std::string_view, 2> kScenarioKeys{"training", "model"};
+constexpr std::array<std::string_view, 1> kOwnKeys{"training"};
 constexpr std::array<std::string_view, 2> kModelKeys{"family", "layers"};
-
-/// Programs with files of their own, by a key that no scenario has.
-struct ForeignTrainer {
-  std::string_view key, program;
-};
-constexpr std::array<ForeignTrainer, 5> kForeignTrainers{
-    {{"base_model", "axolotl"},
-     {"finetuning_type", "LLaMA-Factory"},
-     {"model_name_or_path", "TRL or of Hugging Face's Trainer"},
-     {"trainer", "NeMo or Lightning"},
-     {"tokenizer", "torchtune"}}};
 
 constexpr const char* kWayOut =
     "give the model's config.json, or the DeepSpeed or accelerate file that the job uses with "
     "--model, and what else it says by --framework hf-eager, --micro-batch, --sequence-length and "
     "--set (training.lora_rank, training.base_weights, training.recompute)";
-
-void refuse_foreign_trainers(const YamlNode& tree) {
-  for (const auto& [key, program] : kForeignTrainers)
-    if (const YamlEntry* entry = tree.find(key))
-      throw InputError(
-          {entry->mark.text(),
-           std::string(key) + ": a file of " + std::string(program) + ", which is not read",
-           kWayOut});
-}
 
 YamlNode tree_of(const std::string& file) {
   const auto origin = std::make_shared<Origin>(Origin{shown_path(file), "", true});
@@ -73,7 +55,9 @@ JobKind kind_of_json(const std::string& file) {
 JobKind kind_of_yaml(const std::string& file) {
   const YamlNode tree = tree_of(file);
   if (has_any(tree, kAccelerateKeys)) return JobKind::accelerate;
-  refuse_foreign_trainers(tree);
+  const bool is_scenario = has_any(tree, kOwnKeys);
+  if (auto problem = problem_of_foreign_file(tree); problem && !is_scenario)
+    throw InputError({*problem});
   const bool is_model = has_any(tree, kModelKeys) && !has_any(tree, kScenarioKeys);
   return is_model ? JobKind::model : JobKind::scenario;
 }

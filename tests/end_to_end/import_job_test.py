@@ -101,9 +101,12 @@ class ImportJob(EndToEnd):
         self.answer("simulate", path, "--resolved", resolved)
         self.assertEqual(self.simulate(resolved)["approximations"], self.simulate(path)["approximations"])
 
-    def test_a_named_cluster_gets_as_many_nodes_as_the_caller_says(self):
+    def test_a_named_cluster_gets_as_many_nodes_as_the_caller_or_the_script_says(self):
         self.assertIn("has 8; lower a size, or take a larger cluster: cluster.node_count = 4 (--nodes)",
-                      self.refused(MEGATRON, "--cluster", "dgx-a100"))
+                      self.refused(MEGATRON, "--cluster", "dgx-a100", "--gpus", "32"))
+        imported = self.imported("megatron", MEGATRON, "--cluster", "dgx-a100")[1]
+        self.assertIn("# assumed: 4 nodes of dgx-a100, for the job's 32 GPUs", imported)
+        self.assert_holds(imported, "node_count: 4")
         path, imported = self.imported("megatron", MEGATRON, "--cluster", "dgx-a100", "--nodes", "4")
         self.assert_holds(imported, 'extends: "dgx-a100"', "node_count: 4")
         self.assertIn("on 32 x A100-SXM4-80GB", self.answer("simulate", path))

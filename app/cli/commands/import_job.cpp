@@ -43,6 +43,15 @@ JobImporter of_file(TextImporter importer) {
   };
 }
 
+/// An importer of a text as one of a file; scripts (.sh, .slurm, .sbatch) are followed.
+JobImporter or_script(TextImporter importer) {
+  return [importer](const std::string& file, const JobOptions& options) {
+    const std::string extension = std::filesystem::path(file).extension();
+    const bool is_script = extension == ".sh" || extension == ".slurm" || extension == ".sbatch";
+    return (is_script ? import_script : importer)(read_text_file(file), shown_path(file), options);
+  };
+}
+
 void define(const std::string& definition, JobOptions& options) {
   const auto equals = definition.find('=');
   if (equals == std::string::npos || equals == 0)
@@ -105,6 +114,7 @@ void run_import_job(ImportJobCommand& command) {
     const std::int64_t nodes =
         command.options.nodes > 0 ? command.options.nodes : cluster.node_count;
     command.options.cluster_gpus = nodes * cluster.node.gpu_count;
+    command.options.node_gpus = cluster.node.gpu_count;
   }
   const std::filesystem::path folder = std::filesystem::path(command.file).parent_path();
   command.options.folder = folder.empty() ? "." : folder;
@@ -151,15 +161,16 @@ void add_job_importer(CLI::App& import, const std::string& name, const std::stri
   command->add_option("-o,--output,--out", options->output, "write here instead of to stdout");
   if (name == "huggingface")
     command->add_option("--adapter", job.adapter, "adapter_config.json of peft: LoRA or DoRA");
-  if (name == "megatron") {
+  if (name != "huggingface") {
     command
         ->add_option("--define", options->definitions,
                      "NAME=VALUE of a shell variable, whatever the script sets; repeatable")
         ->allow_extra_args(false);
     command->add_option("--args", job.arguments, "\"...\": the script's arguments, $1 and on");
+  }
+  if (name == "megatron")
     command->add_option("--vocab", job.vocabulary, "tokens of the vocabulary, ahead of padding")
         ->check(size);
-  }
   command->callback([options] { run_import_job(*options); });
 }
 
@@ -168,10 +179,13 @@ void add_job_importer(CLI::App& import, const std::string& name, const std::stri
 void add_import_job_commands(CLI::App& import) {
   add_job_importer(import, "megatron", "a launch script or argument list of Megatron-LM",
                    of_file(import_megatron), true);
-  add_job_importer(import, "deepspeed", "DeepSpeed's ds_config.json", of_file(import_deepspeed),
-                   false);
-  add_job_importer(import, "accelerate", "what accelerate config wrote", of_file(import_accelerate),
-                   false);
+  add_job_importer(
+      import, "deepspeed",
+      "DeepSpeed's ds_config.json, or a script of Hugging Face's Trainer that names one",
+      or_script(import_deepspeed), false);
+  add_job_importer(import, "accelerate",
+                   "what accelerate config wrote, or a script that starts Hugging Face's Trainer",
+                   or_script(import_accelerate), false);
   add_job_importer(
       import, "torchtitan", "a job file of torchtitan (TOML), or a script that names one",
       [](const std::string& file, const JobOptions& options) {

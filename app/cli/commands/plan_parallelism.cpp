@@ -218,6 +218,15 @@ std::vector<CaseToSearch> cases_of(const PlanParallelismOptions& options,
   return cases;
 }
 
+/// FSDP, as torchtitan has it alone, divides gradients or parameters.
+void check_sharding(const FrameworkProfile& profile, const LayoutSpace& space) {
+  const bool asks = std::ranges::find(space.sharding, Sharding::optimizer) != space.sharding.end();
+  if (asks && profile.tensor_plan == TensorPlan::sequence)
+    throw InputError({"--sharding optimizer",
+                      "is ZeRO-1: " + profile.name + " divides by FSDP, which has none",
+                      "use none, gradients or parameters"});
+}
+
 /// Ctrl-C ends the search under way and those that follow with what they have found.
 std::vector<SearchCase> searched(const PlanParallelismOptions& options,
                                  std::vector<CaseToSearch> cases, const InterruptNote& ctrl_c) {
@@ -232,6 +241,7 @@ std::vector<SearchCase> searched(const PlanParallelismOptions& options,
     };
     LayoutSpace space = options.space;
     space.gpus = each.of.gpus;
+    check_sharding(each.base->step.framework, space);
     each.of.found = search_layouts(*each.base, space, weights, search);
     found.push_back(std::move(each.of));
   }

@@ -1,4 +1,6 @@
 // What accelerate config writes: FSDP, DDP, DeepSpeed, Megatron-LM.
+#include "app/import/job/accelerate_job.h"
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -22,8 +24,9 @@ std::string last_part(const std::string& text) {
 /// Reads one file; one method per part of it.
 class AccelerateJob {
  public:
-  AccelerateJob(ForeignFields in, const JobOptions& options, const std::string& name)
-      : in_(std::move(in)), options_(options), name_(name) {}
+  AccelerateJob(ForeignFields in, const JobOptions& options, const std::string& name,
+                ProgramReader program)
+      : in_(std::move(in)), options_(options), name_(name), program_(std::move(program)) {}
 
   ImportedJob read() {
     const std::string kind = in_.text("distributed_type").value_or("NO");
@@ -33,13 +36,16 @@ class AccelerateJob {
     sizes_.gpus = kind == "NO" ? 1 : in_.integer("num_processes").value_or(0);
     if (kind == "NO") in_.integer("num_processes");
     nodes_ = in_.integer("num_machines").value_or(1);
+    sizes_.nodes = nodes_;
     sizes_.accumulation = in_.integer("gradient_accumulation_steps").value_or(0);
     read_parallelism(kind);
     read_kind(kind);
     read_compiler();
     if (mixed_ == "fp8") read_fp8(kind);
+    if (program_) program_(draft_, in_, kind, sizes_);
     judge_rules();
     judge_rest(kind);
+    say_left_out(draft_, options_);
     set_data_parallel_job(draft_, in_, options_, sizes_);
     return draft_.finish(in_);
   }
@@ -98,17 +104,7 @@ class AccelerateJob {
     const std::string kVersion = "fsdp_config.fsdp_version";
     const std::int64_t version = in_.integer(kVersion).value_or(1);
     if (version > 2) in_.refuse(kVersion, "is " + std::to_string(version), "known: 1, 2");
-    if (version == 2) switch_framework("copies_gathered", "true");
-  }
-
-  /// The profile, but for one of its fields.
-  void switch_framework(const std::string& field, const std::string& value) {
-    YamlNode framework;
-    framework.kind = YamlNode::Kind::mapping;
-    if (!is_switched_) draft_.set("training.framework", std::move(framework));
-    is_switched_ = true;
-    draft_.set_text("training.framework.extends", framework_);
-    draft_.set("training.framework." + field, value);
+    if (version == 2) draft_.set_in_framework("copies_gathered", "true");
   }
 
   /// torch.compile of the model: chains of pointwise kernels merge.
@@ -140,7 +136,7 @@ class AccelerateJob {
                       "known: TE, AO");
     else if (!backend.empty() && backend != "te" && backend != "ao")
       in_.refuse(kBackend, "is " + backend, "known: TE, AO");
-    switch_framework("fp8_scaling", backend == "ao" ? "current" : "delayed");
+    draft_.set_in_framework("fp8_scaling", backend == "ao" ? "current" : "delayed");
     if (backend == "ao" && in_.flag("fp8_config.enable_fsdp_float8_all_gather"))
       draft_.set("training.data_parallel.gather_fp8", "true");
   }
@@ -226,13 +222,18 @@ class AccelerateJob {
       return in_.refuse(key, "is " + file + ", which is not there",
                         "put it beside " + name_ + ", or import it by itself: import deepspeed");
     ForeignFields inner = read_fields(read_text_file(found), shown_path(found));
-    const BatchSizes sizes = read_deepspeed(draft_, inner, options_, mixed_ == "no" ? "" : mixed_);
+    // Programs that are not known may ask for a precision that the launcher does not.
+    const bool is_open = mixed_ == "no" && !program_;
+    const BatchSizes sizes = read_deepspeed(draft_, inner, options_, is_open ? "" : mixed_);
+    const bool follows = inner.is_auto("gradient_accumulation_steps");
     inner.finish();
     const std::int64_t gpus = sizes_.gpus;
     const std::int64_t accumulation = sizes_.accumulation;
     sizes_ = sizes;
     sizes_.gpus = gpus;
-    if (sizes_.accumulation == 0) sizes_.accumulation = accumulation;
+    sizes_.nodes = nodes_;
+    if (sizes_.accumulation == 0 || (follows && accumulation > 0))
+      sizes_.accumulation = accumulation;
   }
 
   std::int64_t part(const std::string& name) {
@@ -333,7 +334,7 @@ class AccelerateJob {
       const auto value = in_.text(key);
       const bool is_off = !value || lower_case(*value) == "false" || lower_case(*value) == "no";
       if (harmless || is_off || is_of_another_kind(key, kind)) {
-        draft_.ignore(key + " = " + value.value_or(""));
+        draft_.ignore(key + " = " + in_.word(key).value_or(""));
       } else {
         leave_out_value(draft_, in_, options_, key,
                         "is not known: whether the step depends on it cannot be told",
@@ -345,10 +346,10 @@ class AccelerateJob {
   ForeignFields in_;
   const JobOptions& options_;
   std::string name_;
+  ProgramReader program_;  ///< empty: what it asks for is not known
   ScenarioDraft draft_;
   BatchSizes sizes_;
   std::string mixed_, framework_;
-  bool is_switched_ = false;  ///< the scenario has a profile with fields of its own
   std::int64_t nodes_ = 1;
 };
 
@@ -356,7 +357,12 @@ class AccelerateJob {
 
 ImportedJob import_accelerate(const std::string& text, const std::string& name,
                               const JobOptions& options) {
-  return AccelerateJob(read_fields(text, name), options, name).read();
+  return import_accelerate_fields(read_fields(text, name), name, options);
+}
+
+ImportedJob import_accelerate_fields(ForeignFields fields, const std::string& name,
+                                     const JobOptions& options, ProgramReader program) {
+  return AccelerateJob(std::move(fields), options, name, std::move(program)).read();
 }
 
 }  // namespace tessera

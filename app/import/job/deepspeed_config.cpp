@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/import/job/deepspeed_keys.h"
 #include "hw/units/lower_case.h"
 
 namespace tessera {
@@ -13,122 +14,18 @@ namespace {
 
 constexpr std::int64_t kUsualBucket = 500'000'000;  // elements; DeepSpeed's default
 
-/// Keys that no step depends on, by how they begin.
-constexpr auto kHarmlessOfDeepSpeed =
-    std::to_array<std::string_view>({"steps_per_print",
-                                     "wall_clock_breakdown",
-                                     "memory_breakdown",
-                                     "dump_state",
-                                     "tensorboard.",
-                                     "wandb.",
-                                     "csv_monitor.",
-                                     "comet.",
-                                     "flops_profiler.",
-                                     "autotuning.",
-                                     "comms_logger.",
-                                     "checkpoint.",
-                                     "nebula.",
-                                     "aio.",
-                                     "scheduler.",
-                                     "optimizer.params.",
-                                     "optimizer.legacy_fusion",
-                                     "dataloader_drop_last",
-                                     "zero_allow_untested_optimizer",
-                                     "zero_force_ds_cpu_optimizer",
-                                     "prescale_gradients",
-                                     "gradient_predivide_factor",
-                                     "fp16.loss_scale",
-                                     "fp16.initial_scale_power",
-                                     "fp16.hysteresis",
-                                     "fp16.min_loss_scale",
-                                     "fp16.consecutive_hysteresis",
-                                     "fp16.auto_cast",
-                                     "bf16.check_grad_overflow",
-                                     "use_node_local_storage",
-                                     "load_universal_checkpoint",
-                                     "graph_harvesting",
-                                     "zero_optimization.contiguous_gradients",
-                                     "zero_optimization.elastic_checkpoint",
-                                     "zero_optimization.load_from_fp32_weights",
-                                     "zero_optimization.ignore_unused_parameters",
-                                     "zero_optimization.log_trace_cache_warnings",
-                                     "zero_optimization.stage3_gather_16bit_weights_on_model_save",
-                                     "zero_optimization.stage3_gather_fp16_weights_on_model_save",
-                                     "zero_optimization.round_robin_gradients",
-                                     "zero_optimization.memory_efficient_linear",
-                                     "activation_checkpointing.profile"});
-
-/// When weights are gathered and how long they are kept: the simulation has
-/// rules of its own.
-constexpr auto kGathering = std::to_array<std::string_view>(
-    {"zero_optimization.allgather_bucket_size", "zero_optimization.sub_group_size",
-     "zero_optimization.stage3_prefetch_bucket_size", "zero_optimization.prefetch_bucket_size",
-     "zero_optimization.stage3_param_persistence_threshold",
-     "zero_optimization.param_persistence_threshold",
-     "zero_optimization.stage3_model_persistence_threshold",
-     "zero_optimization.stage3_max_live_parameters", "zero_optimization.max_live_parameters",
-     "zero_optimization.stage3_max_reuse_distance", "zero_optimization.max_reuse_distance"});
-
-constexpr const char* kQuantized = "quantizes what ranks send each other: not simulated";
-constexpr std::array kRulesOfDeepSpeed{
-    UsualValue{"amp.enabled", "false", "is apex's mixed precision, which is not simulated"},
-    UsualValue{"torch_autocast.enabled", "false", "casts by operator, which is not simulated"},
-    UsualValue{"fp16.fp16_master_weights_and_grads", "false",
-               "keeps fp16 master weights: not simulated"},
-    UsualValue{"bf16.bf16_master_weights_and_grads", "false",
-               "keeps bf16 master weights: not simulated"},
-    UsualValue{"bf16.bf16_optimizer_states", "false", "keeps bf16 optimizer states: not simulated"},
-    UsualValue{"bf16.immediate_grad_update", "true",
-               "changes when gradients are summed: not simulated"},
-    UsualValue{"sparse_gradients", "false", "sends sparse gradients, which is not simulated"},
-    UsualValue{"disable_allgather", "false", "broadcasts weights, which is not simulated"},
-    UsualValue{"zero_optimization.allgather_partitions", "true",
-               "broadcasts weights: not simulated"},
-    UsualValue{"zero_optimization.reduce_scatter", "true", "all-reduces gradients: not simulated"},
-    UsualValue{"zero_optimization.zero_quantized_weights", "false", kQuantized},
-    UsualValue{"zero_optimization.zero_quantized_nontrainable_weights", "false", kQuantized},
-    UsualValue{"zero_optimization.zero_quantized_gradients", "false", kQuantized},
-    UsualValue{"zero_optimization.zero_hpz_partition_size", "1",
-               "keeps secondary shards within nodes (ZeRO++), which is not simulated"},
-    UsualValue{"zero_optimization.mics_hierarchical_params_gather", "false",
-               "gathers in two steps, which is not simulated"},
-    UsualValue{"zero_optimization.use_all_reduce_for_fetch_params", "false",
-               "gathers by all-reduce, which is not simulated"},
-    UsualValue{"zero_optimization.offload_optimizer.ratio", "1.0",
-               "updates a part of the weights on the GPU, which is not simulated"},
-    UsualValue{"zero_optimization.cpu_offload_use_pin_memory", "any", ""},
-    UsualValue{"activation_checkpointing.partition_activations", "false",
-               "divides kept activations among ranks, which is not simulated"},
-    UsualValue{"activation_checkpointing.cpu_checkpointing", "false",
-               "offloads kept activations, which is not simulated"},
-    UsualValue{"activation_checkpointing.contiguous_memory_optimization", "any", ""},
-    UsualValue{"activation_checkpointing.synchronize_checkpoint_boundary", "any", ""},
-    UsualValue{"activation_checkpointing.number_checkpoints", "any", ""},
-    UsualValue{"compile.enabled", "false",
-               "compiles the model: give --framework hf-compile instead"},
-    UsualValue{"compile.deepcompile", "false", "compiles the step, which is not simulated"},
-    UsualValue{"progressive_layer_drop.enabled", "false",
-               "leaves out layers, which is not simulated"},
-    UsualValue{"curriculum_learning.enabled", "false",
-               "changes the sequence length: not simulated"},
-    UsualValue{"data_efficiency.enabled", "false", "changes the sequence length: not simulated"},
-    UsualValue{"eigenvalue.enabled", "false", "computes eigenvalues, which is not simulated"},
-    UsualValue{"quantize_training.enabled", "false", "quantizes weights, which is not simulated"},
-    UsualValue{"hybrid_engine.enabled", "false", "generates text as well, which is not simulated"},
-    UsualValue{"elasticity.enabled", "false", "chooses the batch by itself: give --global-batch"},
-    UsualValue{"pipeline.stages", "1", "cuts the model into stages, which is not simulated"},
-    UsualValue{"pipeline.partition", "any", ""},
-    UsualValue{"pipeline.seed_layers", "any", ""},
-    UsualValue{"pipeline.activation_checkpoint_interval", "0",
-               "runs layers again, which is not read: set training.recompute"},
-};
+/// runtime/bf16_optimizer.py: 16-bit gradients are added to fp32 ones.
+void use_bf16_optimizer(ScenarioDraft& draft) {
+  draft.set("training.mixed_precision.gradients", "fp32");
+  draft.set_in_framework("deepspeed_zero", "true");
+}
 
 bool begins(const std::string& name, std::string_view with) {
   return name.starts_with(with);
 }
 
 void judge_rules(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
-  for (const UsualValue& rule : kRulesOfDeepSpeed) {
+  for (const UsualValue& rule : deepspeed::kRules) {
     const std::string name(rule.key);
     const auto value = in.text(name);
     if (!value || rule.usual == "any" || lower_case(*value) == rule.usual) continue;
@@ -153,11 +50,12 @@ void judge_rest(ScenarioDraft& draft, ForeignFields& in, const JobOptions& optio
   for (const std::string& name : in.unread_names()) {
     const auto starts = [&](std::string_view begin) { return begins(name, begin); };
     const bool is_off = lower_case(in.text(name).value_or("false")) == "false";
-    if (std::ranges::any_of(kGathering, starts)) {
+    if (std::ranges::any_of(deepspeed::kGathering, starts)) {
       gathering += (gathering.empty() ? "" : ", ") + name.substr(name.rfind('.') + 1);
-    } else if (std::ranges::any_of(kHarmlessOfDeepSpeed, starts) || is_part_of_offload(name) ||
+      in.word(name);  // said here
+    } else if (std::ranges::any_of(deepspeed::kHarmless, starts) || is_part_of_offload(name) ||
                is_off) {
-      draft.ignore(name + " = " + in.text(name).value_or(""));
+      draft.ignore(name + " = " + in.word(name).value_or(""));
     } else {
       leave_out_value(draft, in, options, name,
                       "is not known: whether the step depends on it cannot be told",
@@ -221,10 +119,17 @@ void read_zero(ScenarioDraft& draft, ForeignFields& in, const JobOptions& option
   const std::int64_t stage = in.integer(name, 0).value_or(0);
   if (stage > 3) in.refuse(name, "is " + std::to_string(stage), "use a stage from 0 to 3");
   set_zero_stage(draft, std::min<std::int64_t>(stage, 3), precision);
+  const std::string sums = in.text("data_types.grad_accum_dtype").value_or("");
+  if (stage == 1 && precision == "bf16" && sums == "fp32") use_bf16_optimizer(draft);
+  if (stage == 0 && precision == "bf16" && sums == "bf16")
+    in.refuse("data_types.grad_accum_dtype", "is bf16, which DeepSpeed takes with ZeRO alone",
+              "use fp32, or zero_optimization.stage 1");
   const std::int64_t bytes = bucket_elements(draft, in, options) * (precision == "fp32" ? 4 : 2);
   draft.set("training.data_parallel.bucket", std::to_string(bytes) + " B");
   const std::string overlap = "zero_optimization.overlap_comm";
-  if (stage > 0 && in.text(overlap))
+  const bool says = in.text(overlap).has_value();
+  if (says && stage == 0) draft.ignore(overlap + ": without effect at stage 0");
+  if (says && stage > 0)
     draft.set("training.data_parallel.overlap_gradients", in.flag(overlap) ? "true" : "false");
   if (const auto group = in.integer("zero_optimization.mics_shard_size", -1); group && *group > 1)
     draft.set("training.data_parallel.shard_group", *group);
@@ -240,13 +145,8 @@ void read_optimizer(ScenarioDraft& draft, ForeignFields& in, const JobOptions& o
   const std::string type = lower_case(*given);
   const bool adam = type == "adam" || type == "adamw";
   const bool unfused = in.flag("optimizer.params.torch_adam");
-  if (adam && !unfused && options.framework.empty()) {
-    YamlNode framework;
-    framework.kind = YamlNode::Kind::mapping;
-    draft.set("training.framework", std::move(framework));
-    draft.set_text("training.framework.extends", "hf-eager");
-    draft.set("training.framework.fused_optimizer", "true");
-  }
+  if (adam && !unfused && options.framework.empty())
+    draft.set_in_framework("fused_optimizer", "true");
   const bool other = type == "sgd" || type == "lamb";
   if (other) draft.set("training.optimizer", type);
   if (adam || other) return;
@@ -331,6 +231,13 @@ void set_engine_precision(ScenarioDraft& draft, const std::string& precision) {
 
 void set_zero_stage(ScenarioDraft& draft, std::int64_t stage, const std::string& precision) {
   constexpr const char* kSharding[] = {"none", "optimizer", "gradients", "parameters"};
+  if (stage == 0 && precision == "bf16") {
+    use_bf16_optimizer(draft);
+    draft.assume(
+        "bf16 without ZeRO is DeepSpeed's BF16_Optimizer: gradients add up in fp32, and ranks "
+        "divide master weights and states, as with stage 1 (recalled from its engine)");
+    stage = 1;
+  }
   draft.set("training.data_parallel.sharding", kSharding[std::clamp<std::int64_t>(stage, 0, 3)]);
   draft.set("training.data_parallel.overlap_gradients", stage == 3 ? "true" : "false");
   draft.set("training.data_parallel.bucket",

@@ -21,7 +21,7 @@ struct ImportedJob {
   /// What the scenario says otherwise than the file, though the step depends on it: its field
   /// `approximations`. Nothing without JobOptions::lenient.
   std::vector<std::string> approximate;
-  bool by_torchtitan = false;  ///< a script started it
+  std::string kind = "Megatron-LM job";  ///< of a script
 };
 
 /// What the caller knows and files do not say; empty and 0: from the file, else assumed.
@@ -33,6 +33,8 @@ struct JobOptions {
   std::string framework;
   std::int64_t gpus = 0;
   std::int64_t cluster_gpus = 0;  ///< of the job where neither `gpus` nor the file says how many
+  std::int64_t node_gpus = 0;     ///< of one node of `cluster`; 0: not known
+  std::int64_t job_nodes = 0;     ///< that the file starts the job on; 0: it does not say
   std::int64_t sequence_length = 0;
   std::int64_t longest_sequence = 0;  ///< that `model` takes; 0: any
   std::int64_t hidden = 0;            ///< width of `model`; 0: not known
@@ -43,6 +45,8 @@ struct JobOptions {
   std::int64_t micro_batch = 0;
   bool lenient = false;         ///< what the scenario cannot say is an approximation, not an error
   std::int64_t vocabulary = 0;  ///< tokens, ahead of padding
+  std::vector<std::string> left_out;             ///< of a script, as approximations and
+  std::vector<std::string> left_aside;           ///< as notes
   std::map<std::string, std::string> variables;  ///< of the shell, whatever the script sets
   std::string arguments;                         ///< of the script: what $1 and on stand for
 };

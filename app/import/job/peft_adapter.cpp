@@ -247,8 +247,8 @@ class PeftAdapter {
       if (!says_something(entry.value)) return;
       return cannot(entry.key, std::string(one.what) + ", which is not simulated", "");
     }
-    static const Names kRead{"peft_type", "task_type", "r", "target_modules", "use_dora"};
-    if (!kRead.contains(entry.key))
+    static const Names kOwnKeys{"peft_type", "task_type", "r", "target_modules", "use_dora"};
+    if (!kOwnKeys.contains(entry.key))
       cannot(entry.key, "is not known: whether a step depends on it cannot be told",
              "take it out where none does");
   }

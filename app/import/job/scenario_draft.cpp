@@ -59,11 +59,32 @@ void check_sizes(ForeignFields& fields, const BatchSizes& sizes, std::int64_t re
                 "correct the file, or give --gpus");
 }
 
-/// The cluster of the options, with as many nodes as they say.
-void set_named_cluster(ScenarioDraft& draft, const JobOptions& options) {
-  if (options.nodes == 0) return draft.set_text("cluster", options.cluster);
+/// The job's own nodes, where they hold another number of GPUs than those that are simulated.
+std::string other_nodes(const JobOptions& options, std::int64_t gpus, std::int64_t per_node) {
+  const std::int64_t nodes = options.job_nodes;
+  if (nodes <= 1 || gpus % nodes != 0 || gpus / nodes == per_node) return "";
+  return "; the job's " + std::to_string(nodes) + " nodes of " + std::to_string(gpus / nodes) +
+         " GPUs are " + std::to_string((gpus + per_node - 1) / per_node) + " of " +
+         std::to_string(per_node) + " there";
+}
+
+/// The cluster of the options, with as many nodes as they say, or as the job takes where it has
+/// fewer.
+void set_named_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {
+  const bool told = options.nodes > 0 || options.gpus > 0;
+  const bool grows = !told && options.node_gpus > 0 && gpus > options.cluster_gpus;
+  const std::int64_t per_node = std::max<std::int64_t>(options.node_gpus, 1);
+  const std::string others = options.node_gpus > 0 ? other_nodes(options, gpus, per_node) : "";
+  const std::int64_t nodes = grows ? (gpus + per_node - 1) / per_node : options.nodes;
+  if (grows)
+    draft.assume(std::to_string(nodes) + " nodes of " + options.cluster + ", for the job's " +
+                 std::to_string(gpus) + " GPUs: it has " + std::to_string(options.cluster_gpus) +
+                 "; --nodes gives another number" + others);
+  else if (!others.empty())
+    draft.assume("cluster " + options.cluster + others);
+  if (nodes == 0) return draft.set_text("cluster", options.cluster);
   draft.set_text("cluster.extends", options.cluster);
-  draft.set("cluster.node_count", options.nodes);
+  draft.set("cluster.node_count", nodes);
 }
 
 }  // namespace
@@ -80,6 +101,17 @@ void ScenarioDraft::set_text(std::string_view path, const std::string& value) {
 
 void ScenarioDraft::set(std::string_view path, YamlNode value) {
   place_of(job_.scenario, path) = std::move(value);
+}
+
+void ScenarioDraft::set_in_framework(const std::string& field, const std::string& value) {
+  YamlNode& framework = place_of(job_.scenario, "training.framework");
+  if (framework.kind == YamlNode::Kind::scalar) {
+    YamlNode base = std::move(framework);
+    base.quoted = true;
+    framework = mapping();
+    framework.entries.push_back({"extends", {}, std::move(base)});
+  }
+  set("training.framework." + field, value);
 }
 
 void ScenarioDraft::approximate(const std::string& line) {
@@ -111,6 +143,11 @@ void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& op
   draft.approximate(name + (value.empty() ? "" : " = " + value) + " " + what);
 }
 
+void say_left_out(ScenarioDraft& draft, const JobOptions& options) {
+  for (const std::string& line : options.left_out) draft.approximate(line);
+  for (const std::string& line : options.left_aside) draft.ignore(line);
+}
+
 void assume_precision(ScenarioDraft& draft, const JobOptions& options) {
   draft.set("training.precision", options.precision);
   const bool usual = options.precision == "bf16";
@@ -119,7 +156,7 @@ void assume_precision(ScenarioDraft& draft, const JobOptions& options) {
 }
 
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {
-  if (!options.cluster.empty()) return set_named_cluster(draft, options);
+  if (!options.cluster.empty()) return set_named_cluster(draft, options, gpus);
   constexpr std::int64_t kGpusOfNode = 8;
   const std::int64_t nodes = (gpus + kGpusOfNode - 1) / kGpusOfNode;
   ShippedCluster cluster = kClusters.back();
@@ -129,7 +166,8 @@ void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t g
     break;
   }
   const std::string id(cluster.id);
-  const std::string hint = ": it is not in the file; --cluster names another";
+  const std::string hint =
+      ": it is not in the file; --cluster names another" + other_nodes(options, gpus, kGpusOfNode);
   if (nodes >= cluster.nodes) {
     draft.set_text("cluster", id);
     return draft.assume("cluster " + id + hint);
@@ -180,7 +218,9 @@ void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const Jo
   draft.set("training.global_batch", sizes.global);
   draft.set("training.micro_batch", sizes.micro);
   draft.set("parallelism.data", replicas);
-  set_cluster(draft, options, sizes.gpus);
+  JobOptions of_cluster = options;
+  if (sizes.nodes > 0) of_cluster.job_nodes = sizes.nodes;
+  set_cluster(draft, of_cluster, sizes.gpus);
 }
 
 void set_model_and_framework(ScenarioDraft& draft, const JobOptions& options,

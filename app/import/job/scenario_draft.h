@@ -14,6 +14,8 @@ class ScenarioDraft {
  public:
   void set(std::string_view path, const std::string& value);
   /// In quotes: never read as a number.
+  /// A field of the job's framework, which becomes a profile over the one that was set.
+  void set_in_framework(const std::string& field, const std::string& value);
   void set_text(std::string_view path, const std::string& value);
   void set(std::string_view path, std::int64_t value) { set(path, std::to_string(value)); }
   void set(std::string_view path, YamlNode value);
@@ -37,6 +39,9 @@ class ScenarioDraft {
                    .approximate = {}};
 };
 
+/// What a script leaves out of its environment.
+void say_left_out(ScenarioDraft& draft, const JobOptions& options);
+
 /// `name` says what the step depends on and the scenario cannot say ("is not simulated"): a
 /// problem with the hint, or an approximation where `options` are lenient.
 void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
@@ -55,6 +60,7 @@ struct BatchSizes {
   std::int64_t accumulation = 0;  ///< micro-batches per step and replica
   std::int64_t gpus = 0;          ///< of the job
   std::int64_t width = 1;         ///< GPUs that share a replica
+  std::int64_t nodes = 0;         ///< that the job is started on; 0: not told
 };
 
 /// Fills what follows from the rest, puts 1 where nothing does, and sets the batch, the replicas

@@ -114,6 +114,15 @@ StepOptions to_step(const schema::Training& message) {
   return step;
 }
 
+namespace {
+
+/// torchtitan's tensor-parallel plan has no form with whole sequences.
+bool shares_sequences_anyway(const StepOptions& step) {
+  return step.framework.tensor_plan == TensorPlan::sequence && step.layout.tensor > 1;
+}
+
+}  // namespace
+
 Scenario to_scenario(const schema::Scenario& message) {
   Scenario scenario;
   scenario.name = message.name();
@@ -121,6 +130,8 @@ Scenario to_scenario(const schema::Scenario& message) {
   scenario.cluster = to_cluster(message.cluster());
   scenario.step = to_step(message.training());
   mirror(scenario.step.layout, MessageReader(message.parallelism()));
+  if (!message.parallelism().has_sequence_parallel())
+    scenario.step.layout.sequence_parallel = shares_sequences_anyway(scenario.step);
   set_data_parallel_of_stages(message.training().data_parallel(), scenario.step);
   mirror(scenario.step.split, MessageReader(message.parallelism()));
   scenario.step.context_attention =

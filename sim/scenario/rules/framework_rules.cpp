@@ -267,6 +267,7 @@ void FrameworkRules::check_hugging_face() {
   const std::string framework = step_.framework.name;
   check_unsplit();
   check_tensor_share();
+  check_fully_sharded();
   check_stages();
   check_parts();
   check_megatron_alone();

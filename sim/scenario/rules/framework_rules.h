@@ -55,6 +55,7 @@ class FrameworkRules {
   void check_hugging_face();
   // share_rules.cpp
   void check_tensor_share();
+  void check_fully_sharded();
   void check_sequence_plan();
   void check_gathers();
   void check_stages();

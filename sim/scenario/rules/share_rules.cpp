@@ -23,14 +23,24 @@ void FrameworkRules::check_tensor_share() {
   check_sequence_plan();
 }
 
+/// FSDP divides parameters, or gradients and what the optimizer holds; torchtitan has nothing else.
+void FrameworkRules::check_fully_sharded() {
+  const FrameworkProfile& profile = step_.framework;
+  const bool fsdp_alone = profile.tensor_plan == TensorPlan::sequence;
+  if (fsdp_alone && step_.data_parallel.sharding == Sharding::optimizer)
+    fail("training.data_parallel.sharding",
+         "optimizer: " + profile.name + " divides by FSDP, which has no ZeRO-1",
+         "use parameters (reshard_after_forward: always), gradients with gather_units: true "
+         "(never), none (replicas), or framework: fsdp");
+}
+
 void FrameworkRules::check_sequence_plan() {
   const FrameworkProfile& profile = step_.framework;
   if (profile.tensor_plan != TensorPlan::sequence) return;
   const ParallelLayout& layout = step_.layout;
   if (!layout.sequence_parallel)
     fail("parallelism.sequence_parallel",
-         profile.name + " shares sequences wherever it shares layers",
-         "use true with parallelism.tensor above 1");
+         profile.name + " shares sequences wherever it shares layers", "leave it out, or use true");
   require_divisor("parallelism.tensor", layout.tensor,
                   "the positions of a context-parallel rank = sequence_length / context",
                   step_.sequence_length / layout.context);

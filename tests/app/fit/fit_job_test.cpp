@@ -62,7 +62,9 @@ TEST_F(FitJobs, FilesOfOtherTrainersAreRefusedByTheirName) {
       refusal("f.yaml", "model_name_or_path: x\nfinetuning_type: lora\n").find("LLaMA-Factory"),
       std::string::npos);
   EXPECT_NE(refusal("t.yaml", "model_name_or_path: x\n").find("TRL"), std::string::npos);
-  EXPECT_NE(refusal("n.yaml", "trainer: {}\nmodel: {}\n").find("NeMo"), std::string::npos);
+  EXPECT_NE(refusal("n.yaml", "trainer: {}\nmodel: {tensor_model_parallel_size: 2}\n").find("NeMo"),
+            std::string::npos);
+  EXPECT_NE(refusal("l.yaml", "trainer: {}\nmodel: {}\n").find("Lightning"), std::string::npos);
   EXPECT_NE(refusal("train.py", "import lightning\n").find("Python program"), std::string::npos);
 }
 

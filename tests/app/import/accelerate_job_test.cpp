@@ -7,6 +7,7 @@
 #include "app/import/job/imported_job.h"
 #include "hw/units/input_error.h"
 #include "tests/app/import/yaml_leaves.h"
+#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -197,6 +198,52 @@ TEST(DeepspeedJob, OldSwitchesOfOffloadMeanTheSame) {
   EXPECT_EQ(states["training.offload_optimizer"], "true");
   auto all = offloaded_by(R"("stage": 3, "cpu_offload": true, "cpu_offload_params": true)");
   EXPECT_EQ(all["training.offload_parameters"], "true");
+}
+
+// Without ZeRO, or with stage 1 and fp32 sums, bf16 runs under BF16_Optimizer, whose states ranks
+// divide; fp16 without ZeRO does not.
+TEST(DeepspeedJob, Bf16WithoutZeroDividesTheStatesAllTheSame) {
+  const std::string kDivided = "training.data_parallel.sharding";
+  const std::string kCopies = "training.framework.deepspeed_zero";
+  auto fields = offloaded_by(R"("stage": 0)");
+  EXPECT_EQ(fields[kDivided], "optimizer");
+  EXPECT_EQ(fields[kCopies], "true");
+  EXPECT_EQ(fields["training.mixed_precision.gradients"], "fp32");
+  fields = offloaded_by(R"("stage": 1)");
+  EXPECT_EQ(fields["training.mixed_precision.gradients"], "bf16");
+  EXPECT_EQ(fields[kCopies], "");
+  fields = offloaded_by(R"("stage": 1}, "data_types": {"grad_accum_dtype": "fp32")");
+  EXPECT_EQ(fields["training.mixed_precision.gradients"], "fp32");
+  EXPECT_EQ(fields[kCopies], "true");
+  EXPECT_THROW(offloaded_by(R"("stage": 0}, "data_types": {"grad_accum_dtype": "bf16")"),
+               InputError);
+  JobOptions options{.model = "llama-3-8b", .gpus = 8};
+  const std::string half = R"({"fp16": {"enabled": true}, "train_micro_batch_size_per_gpu": 1})";
+  EXPECT_EQ(test::leaves_of(import_deepspeed(half, "ds.json", options).scenario)[kDivided], "none");
+}
+
+TEST(DeepspeedJob, SaysEachIgnoredKeyOnce) {
+  JobOptions options{.model = "llama-3-8b", .gpus = 8};
+  const ImportedJob job = import_deepspeed(
+      R"({"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}})",
+      "ds.json", options);
+  EXPECT_THAT(job.ignored, ::testing::ElementsAre("optimizer.params.lr = auto"));
+}
+
+// accelerate's own number, where DeepSpeed's file leaves it to the launcher.
+TEST(AccelerateJob, MicroBatchesThatDeepSpeedsFileLeavesOpenAreAccelerates) {
+  const ScratchFolder folder;
+  folder.write("ds.json", R"({"train_micro_batch_size_per_gpu": 2, "zero_optimization":
+      {"stage": 2}, "gradient_accumulation_steps": "auto", "train_batch_size": "auto"})");
+  JobOptions options{.model = "llama-3-8b"};
+  options.folder = folder.path();
+  auto fields = test::leaves_of(
+      import_accelerate("distributed_type: DEEPSPEED\nnum_processes: 8\nmixed_precision: bf16\n"
+                        "gradient_accumulation_steps: 4\n"
+                        "deepspeed_config: {deepspeed_config_file: ds.json}\n",
+                        "a.yaml", options)
+          .scenario);
+  EXPECT_EQ(fields["training.global_batch"], "64");  // 2 x 4 x 8
 }
 
 }  // namespace

@@ -322,6 +322,10 @@ TEST(MegatronTraining, DeepSpeedSelectsItsProfileAndStage) {
               HasSubstr("--zero-stage is 1, its configuration says 2"));
   EXPECT_THAT(yaml_of(with(deepspeed + "--zero-stage 0 --use-flash-attn")),
               AllOf(HasSubstr("extends: \"megatron-deepspeed\""), HasSubstr("attention: flash2")));
+  std::string half = with(deepspeed + "--zero-stage 0");
+  EXPECT_THAT(yaml_of(half), HasSubstr("sharding: optimizer"));  // by BF16_Optimizer
+  half.replace(half.find("--bf16"), 6, "--fp16");
+  EXPECT_THAT(yaml_of(half), HasSubstr("sharding: none"));
   EXPECT_THAT(refusal_of(with(deepspeed + "--zero-stage 2 --pipeline-model-parallel-size 2")),
               HasSubstr("--zero-stage is above 1 in a pipeline"));
   EXPECT_THAT(yaml_of(with(deepspeed + "--zero-stage 1 --ds-sequence-parallel-size 4 "

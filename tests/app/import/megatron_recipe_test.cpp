@@ -189,5 +189,19 @@ TEST(MegatronRecipe, FourBitsAndLayersInBf16) {
                     HasSubstr("bf16_layers_last: 4")));
 }
 
+// Megatron-LM asserts experts where ranks are to share them.
+TEST(MegatronRecipe, RanksOfExpertsNeedExperts) {
+  EXPECT_THAT(refusal_of("--expert-model-parallel-size 2"), HasSubstr("the model has no experts"));
+  EXPECT_THAT(yaml_of("--expert-model-parallel-size 1"), Not(HasSubstr("expert:")));
+}
+
+TEST(MegatronRecipe, WhatHasNoEffectIsSaid) {
+  const ImportedJob job = import_megatron(
+      kLlama + "--fp8-recipe tensorwise --cp-comm-type a2a --use-flash-attn\n", "job.sh", {});
+  for (const std::string name : {"--fp8-recipe", "--cp-comm-type", "--use-flash-attn"})
+    EXPECT_THAT(job.ignored,
+                ::testing::Contains(AllOf(HasSubstr(name), HasSubstr("without effect"))));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -161,7 +161,7 @@ pipeline_parallel_schedule = "ZBVZeroBubble"
 )");
   EXPECT_EQ(job["training.schedule"], "zbv");
   EXPECT_EQ(job["parallelism.virtual_stages"], "2");
-  EXPECT_EQ(job["training.framework.extends"], "torchtitan");
+  EXPECT_EQ(job["training.framework"], "torchtitan");
 }
 
 TEST(TorchtitanJob, RefusesByNameAndLineWhatItDoesNotKnow) {
@@ -250,6 +250,28 @@ TEST(TorchtitanJob, WhatItReadIsNotListedAsIgnored) {
 
 TEST(TorchtitanJob, SaysWhatIsMissingOfTheModel) {
   EXPECT_THAT(refusal(kNoCheckpoints), HasSubstr("model.flavor is missing"));
+}
+
+TEST(TorchtitanJob, WhatHasNoPartInAJobIsSaid) {
+  const std::string idle = R"([parallelism]
+pipeline_parallel_schedule = "GPipe"
+context_parallel_rotate_method = "alltoall"
+[compile]
+components = ["loss"]
+[quantize.linear.float8]
+enable_fsdp_float8_all_gather = true
+)";
+  const ImportedJob job = import(kModel + kNoCheckpoints + idle, {.gpus = 8});
+  for (const std::string key : {"pipeline_parallel_schedule = GPipe: there are no stages",
+                                "context_parallel_rotate_method = alltoall: there is no context",
+                                "compile.components = loss: nothing is compiled",
+                                "enable_fsdp_float8_all_gather = true: no product is in fp8"})
+    EXPECT_THAT(job.ignored, Contains(HasSubstr(key)));
+  const ImportedJob staged =
+      import(kModel + kNoCheckpoints + "[parallelism]\npipeline_parallel_degree = 2\n" +
+                 "pipeline_parallel_schedule = \"GPipe\"\n",
+             {.gpus = 8});
+  EXPECT_THAT(staged.ignored, Not(Contains(HasSubstr("pipeline_parallel_schedule"))));
 }
 
 }  // namespace

@@ -29,6 +29,10 @@ class Search(EndToEnd):
                            "--sequence-length", "1024")
         self.assertIn("\nframework megatron, fp16, sequences of 1024 tokens, 8 in a step\n", text)
 
+    def test_torchtitan_has_no_zero_1_to_search(self):
+        words = ("plan", "parallelism", "llama-3-8b", "hgx-h100-4", "--framework", "torchtitan", *STEP)
+        self.assert_fails(3, "--sharding optimizer: is ZeRO-1: torchtitan divides by FSDP", *words, "--sharding", "none,optimizer")
+
     def test_the_first_layout_simulates_as_it_says(self):
         case = self.plan("gpt2", "hgx-h100-4")["cases"][0]
         self.assertTrue(case["proven"])

@@ -240,5 +240,54 @@ TEST_F(LoadScenario, NamesThatLookLikeOtherYamlSurviveTheRoundTrip) {
   }
 }
 
+/// Llama 3 8B of torchtitan on eight GPUs.
+std::vector<std::string> with_torchtitan(const std::vector<std::string>& more) {
+  std::vector<std::string> all = {"model=llama-3-8b",
+                                  "cluster=dgx-h100",
+                                  "training.global_batch=8",
+                                  "training.sequence_length=4096",
+                                  "training.framework=torchtitan",
+                                  "training.precision=bf16"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST_F(LoadScenario, TorchtitanSharesSequencesWhereverItSharesLayers) {
+  const auto shares = [&](const std::vector<std::string>& more) {
+    return scenario_of(with_torchtitan(more), "job", catalog_).step.layout.sequence_parallel;
+  };
+  const std::string kTensor = "parallelism.tensor=8";
+  EXPECT_TRUE(shares({kTensor}));
+  EXPECT_FALSE(shares({"parallelism.data=8"}));
+  EXPECT_FALSE(shares({kTensor, "training.framework=megatron"}));
+  EXPECT_THAT(message_of([&] {
+                shares({kTensor, "parallelism.sequence_parallel=false"});
+              }),
+              HasSubstr("torchtitan shares sequences wherever it shares layers"));
+}
+
+TEST_F(LoadScenario, TorchtitanHasNoZero1) {
+  const std::string kSharding = "training.data_parallel.sharding=";
+  const auto load_with = [&](const std::string& sharding, const std::string& framework) {
+    return message_of([&] {
+      scenario_of(with_torchtitan({"parallelism.data=8", kSharding + sharding,
+                                   "training.framework=" + framework}),
+                  "job", catalog_);
+    });
+  };
+  EXPECT_THAT(load_with("optimizer", "torchtitan"), HasSubstr("which has no ZeRO-1"));
+  EXPECT_EQ(load_with("parameters", "torchtitan"), "");
+  EXPECT_EQ(load_with("optimizer", "hf-eager"), "");
+}
+
+// DDR5 of twelve channels and 6,400 MT/s is 614 GB/s, HBM of a socket ten times that.
+TEST_F(LoadScenario, MemoryOfAHostHasARange) {
+  const auto load_with = [&](const std::string& rate) {
+    return message_of([&] { load(kDataParallel, {"cluster.node.host_memory_bandwidth=" + rate}); });
+  };
+  EXPECT_EQ(load_with("614 GB/s"), "");
+  EXPECT_THAT(load_with("1e30GB/s"), HasSubstr("host_memory_bandwidth"));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "app/import/job/megatron/megatron_arguments.h"
+#include "app/import/job/script_environment.h"
 #include "hw/units/lower_case.h"
+#include "sim/config/files/text_file.h"
 #include "sim/config/files/yaml_text.h"
 
 namespace tessera {
@@ -153,36 +155,22 @@ void MegatronJob::read_environment() {
   const bool no_fused = value_of("NVTE_FUSED_ATTN") == "0";
   if (engine && (no_flash || no_fused))
     set_profile("attention", !no_flash ? "flash2" : !no_fused ? "cudnn" : "unfused");
-  struct Variable {
-    const char* name;
-    std::string_view neutral;  ///< the value that it has anyway
-  };
-  for (const auto& [name, neutral] :
-       {Variable{"NCCL_ALGO", ""}, Variable{"NCCL_PROTO", ""}, Variable{"NCCL_NVLS_ENABLE", "1"},
-        Variable{"NCCL_MIN_NCHANNELS", ""}, Variable{"NCCL_MAX_NCHANNELS", ""},
-        Variable{"NCCL_MIN_CTAS", ""}, Variable{"NCCL_MAX_CTAS", ""},
-        Variable{"NCCL_BUFFSIZE", "4194304"}, Variable{"NCCL_P2P_DISABLE", "0"},
-        Variable{"NCCL_IB_DISABLE", "0"}, Variable{"NCCL_SHM_DISABLE", "0"},
-        Variable{"NVTE_FWD_LAYERNORM_SM_MARGIN", "0"},
-        Variable{"NVTE_BWD_LAYERNORM_SM_MARGIN", "0"}, Variable{"NVTE_BATCH_MHA_P2P_COMM", "0"},
-        Variable{"NVTE_UB_OVERLAP_RS_DGRAD", "0"}}) {
-    const std::string value = value_of(name);
-    if (value.empty() || value == neutral) continue;
-    draft_.approximate(std::string(name) + " = " + value + " of the environment is left out");
-  }
+  const LeftOutVariables left_out = left_out_variables(script_);
+  for (const std::string& line : left_out.of_time) draft_.approximate(line);
+  for (const std::string& line : left_out.of_memory) draft_.ignore(line);
 }
 
 /// Kernels of attention, and those that are fused or not.
 void MegatronJob::read_attention() {
   const bool engine = framework_ == "megatron";
   const bool old_flash = flag("--use-flash-attn-v1") || flag("--use-flash-attn-triton");
-  const bool flash = flag("--use-flash-attn") || flag("--use-flash-attn-v2");
+  const bool flash = !engine && (flag("--use-flash-attn") || flag("--use-flash-attn-v2"));
   if (!engine && old_flash)
     set_profile("attention", "flash1");
   else if (!engine && flash)
     set_profile("attention", "flash2");
-  const bool unfused = flag("--no-masked-softmax-fusion");
-  if (!engine && unfused && !flash && !old_flash) set_profile("attention", "unfused");
+  const bool unfused = !engine && flag("--no-masked-softmax-fusion");
+  if (unfused && !flash && !old_flash) set_profile("attention", "unfused");
   const std::string backend = text("--attention-backend").value_or("auto");
   if (backend == "flash")
     set_profile("attention", "flash2");
@@ -210,6 +198,12 @@ void MegatronJob::read_deepspeed() {
     if (!file.empty() && written.filename() == std::filesystem::path(file).filename())
       return read_deepspeed_file(content);
   }
+  const std::filesystem::path beside = options_.folder / file;
+  const bool is_there = !file.empty() && !options_.folder.empty() && !is_unknown(file) &&
+                        std::filesystem::is_regular_file(beside);
+  if (is_there) return read_deepspeed_file(read_text_file(beside));
+  if (given("--zero-stage") && !file.empty())
+    draft_.ignore(std::string(argument) + " = " + file + ": is not there; --zero-stage decides");
   if (given("--zero-stage") || file.empty()) return;
   cannot(argument, "is not read, and decides what is sharded",
          "add --zero-stage with its stage to the arguments");
@@ -222,7 +216,7 @@ void MegatronJob::read_deepspeed_file(const std::string& content) {
     std::replace(text.begin(), text.end(), '\t', ' ');
     fields = fields_of(parse_yaml(text, std::make_shared<Origin>(Origin{"", {}, false})));
   } catch (const InputError&) {
-    return cannot("--deepspeed_config", "is written by the script, but is no JSON");
+    return cannot("--deepspeed_config", "is no JSON");
   }
   const auto stage = fields.integer("zero_optimization.stage", 0);
   const auto argued = in_.integer("--zero-stage", 0);
@@ -273,16 +267,29 @@ void MegatronJob::sort_the_rest() {
   }
 }
 
+namespace {
+
+/// Clusters of H100 are assumed, whatever Slurm is asked for.
+std::string gpu_not_taken(const std::string& text, const std::string& name) {
+  const std::string kind = gpu_asked_of_slurm(text, name);
+  if (kind.empty() || kind == "gpu" || kind.find("h100") != std::string::npos) return "";
+  return "H100 in place of the " + kind + " that Slurm is asked for: --cluster names another";
+}
+
+}  // namespace
+
 ImportedJob import_megatron(const std::string& text, const std::string& name,
                             const JobOptions& options) {
   const ShellScript script = script_of_job(text, name, options);
   const std::string title = std::filesystem::path(name).stem().string();
   std::optional<ImportedJob> first;
   std::string where;
+  const std::string other_gpu = options.cluster.empty() ? gpu_not_taken(text, name) : "";
   for (MegatronLaunch& launch : megatron_launches(text, script, name)) {
     const std::string here = launch.where;
     const std::string condition = launch.condition;
     ImportedJob job = MegatronJob(std::move(launch), script, options).read(title);
+    if (!other_gpu.empty()) job.assumed.push_back(other_gpu);
     if (first && to_yaml(job.scenario) != to_yaml(first->scenario)) {
       const std::string why = condition.empty() ? "" : "; which one runs depends on " + condition;
       throw InputError(

@@ -86,6 +86,7 @@ class MegatronJob {
   std::int64_t read_gpus(std::int64_t replica);
   void read_batch();
   void note_mask();
+  void set_cluster_of_launch(std::int64_t gpus);
 
   /// A required number; a problem where it is missing.
   std::int64_t needed(const char* name);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <utility>
 
+#include "app/import/job/foreign_programs.h"
 #include "app/import/job/megatron/megatron_arguments.h"
 
 namespace tessera {
@@ -263,9 +264,18 @@ std::optional<Problem> problem_of_another(const std::vector<ShellWord>& words,
                      "import a script that trains a GPT or Llama model (pretrain_gpt.py)"};
   if (const auto argument = argument_of_trainer(words))
     return Problem{where, "takes " + *argument + ", an argument of Hugging Face's Trainer",
-                   "import the DeepSpeed or accelerate file that it names, with --model (tessera "
-                   "import deepspeed, import accelerate)"};
+                   "tessera import accelerate reads such scripts, with --model"};
   return std::nullopt;
+}
+
+/// "starts train.py, which is not known; " of the first program; "" where none is started.
+std::string started_program(const ShellScript& script) {
+  for (const ShellCommand& command : script.commands) {
+    const std::size_t program = program_at(command.words);
+    if (program < command.words.size())
+      return "starts " + command.words[program].text + ", which is not known, and ";
+  }
+  return "";
 }
 
 }  // namespace
@@ -295,6 +305,11 @@ std::string hint_for_unknown(const std::string& value, const ShellScript& script
   }
   if (!script.sourced.empty()) hint += " (" + script.sourced.front() + " is not read)";
   return hint;
+}
+
+MegatronLaunch launch_of_command(const ShellCommand& command, const std::string& text,
+                                 const ShellScript& script, const std::string& name) {
+  return launch_of(command, {text, name, script});
 }
 
 std::optional<MegatronLaunch> launch_with(std::initializer_list<std::string_view> options,
@@ -343,6 +358,7 @@ std::vector<MegatronLaunch> megatron_launches(const std::string& text, const She
   }
   launches = loose_arguments(source);
   if (!launches.empty()) return launches;
+  if (auto problem = problem_of_foreign_program(script, name)) throw InputError({*problem});
   if (!others.empty()) throw InputError(std::move(others));
   if (text.find("model.tensor_model_parallel_size") != std::string::npos ||
       text.find("trainer.num_nodes") != std::string::npos)
@@ -350,12 +366,13 @@ std::vector<MegatronLaunch> megatron_launches(const std::string& text, const She
                       "holds settings of NeMo (model.num_layers=...), not Megatron's arguments",
                       "give the arguments as --num-layers and so on, or write a scenario"});
   const bool ended = !script.ended.empty();
-  throw InputError({ended ? script.ended : name,
-                    ended ? "the script ends here and starts no training"
-                          : "holds no command with options such as --num-layers",
-                    ended
-                        ? "give what it asks for: --args for its arguments, --define for variables"
-                        : "give a launch script of Megatron-LM, or its arguments"});
+  throw InputError(
+      {ended ? script.ended : name,
+       ended ? "the script ends here and starts no training"
+             : started_program(script) + "holds no command with options such as --num-layers",
+       ended ? "give what it asks for: --args for its arguments, --define for variables"
+             : "give a launch script of Megatron-LM, or its arguments; of another "
+               "program the model's config.json with --framework"});
 }
 
 }  // namespace tessera

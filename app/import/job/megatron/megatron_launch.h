@@ -37,6 +37,10 @@ std::optional<MegatronLaunch> launch_with(std::initializer_list<std::string_view
                                           const std::string& text, const ShellScript& script,
                                           const std::string& name);
 
+/// A command taken apart, whatever it starts.
+MegatronLaunch launch_of_command(const ShellCommand& command, const std::string& text,
+                                 const ShellScript& script, const std::string& name);
+
 /// A script as `options` have it run: variables that they define, its arguments, Slurm's.
 ShellScript script_of_job(const std::string& text, const std::string& name,
                           const JobOptions& options);
@@ -50,6 +54,12 @@ ShellVariables slurm_variables(const std::string& text, const std::string& name)
 /// GPUs of the job: of the launcher's options, else of the usual variables; 0: not told. What
 /// cannot be read becomes a problem of the launcher's fields.
 std::int64_t gpus_of(MegatronLaunch& launch, const ShellVariables& variables);
+
+/// "a100" of #SBATCH --gres=gpu:a100:4; empty: not told.
+std::string gpu_asked_of_slurm(const std::string& text, const std::string& name);
+
+/// Nodes that it is started on, told as `gpus_of` is told GPUs; 0: not told.
+std::int64_t nodes_of(MegatronLaunch launch, const ShellVariables& variables);
 
 /// What to tell whoever asked for `gpus`, where the launcher starts another number; nothing where
 /// it does not, or does not say.

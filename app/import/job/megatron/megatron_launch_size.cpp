@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <sstream>
 
 #include "app/import/job/megatron/megatron_arguments.h"
 #include "app/import/job/megatron/megatron_launch.h"
+#include "hw/units/lower_case.h"
 
 namespace tessera {
 namespace {
@@ -52,7 +54,34 @@ std::int64_t slurm_gpus_per_node(ForeignFields& fields) {
     const auto text = fields.text(name);
     if (text && gpus_in(*text) > 0) return gpus_in(*text);
   }
-  return count_of(fields, {"--ntasks-per-node"}).value_or(0);
+  const std::int64_t tasks = count_of(fields, {"--ntasks-per-node"}).value_or(0);
+  const std::int64_t of_a_task = gpus_in(fields.text("--gpus-per-task").value_or(""));
+  return of_a_task > 0 ? of_a_task * std::max<std::int64_t>(tasks, 1) : tasks;
+}
+
+/// "--nodes=16 --exclusive -t 1:00": a line may hold several.
+void add_directives(const std::string& line, const std::string& where, ForeignFields& fields) {
+  std::istringstream words(line);
+  std::string option, value;
+  const auto add = [&] {
+    if (option == "-N") option = "--nodes";
+    if (option == "-n") option = "--ntasks";
+    if (option == "-G") option = "--gpus";
+    if (!option.empty()) fields.add(option, {value, where});
+  };
+  for (std::string word; words >> word;) {
+    if (!word.starts_with("-")) {
+      value += (value.empty() ? "" : " ") + word;
+      continue;
+    }
+    add();
+    const bool is_short = word.size() > 1 && word[1] != '-';
+    const std::size_t split = is_short ? 2 : std::min(word.find('='), word.size());
+    option = word.substr(0, split);
+    value = word.substr(std::min(split, word.size()));
+    if (value.starts_with("=")) value.erase(0, 1);
+  }
+  add();
 }
 
 }  // namespace
@@ -67,19 +96,7 @@ ForeignFields slurm_directives(const std::string& text, const std::string& name)
     if (!directive.starts_with("#SBATCH")) continue;
     directive.erase(0, 7);
     directive.erase(std::min(directive.find(" #"), directive.size()));
-    const std::size_t start = std::min(directive.find_first_not_of(" \t"), directive.size());
-    const std::size_t stop = std::min(directive.find_last_not_of(" \t\r") + 1, directive.size());
-    directive = start < stop ? directive.substr(start, stop - start) : "";
-    std::size_t split = std::min(directive.find_first_of(" =\t"), directive.size());
-    std::string option = directive.substr(0, split);
-    const bool is_short = directive.size() > 2 && directive[0] == '-' && directive[1] != '-';
-    if (is_short) split = 1, option = directive.substr(0, 2);
-    std::string value = directive.substr(std::min(split + 1, directive.size()));
-    value.erase(0, std::min(value.find_first_not_of(" =\t"), value.size()));
-    if (option == "-N") option = "--nodes";
-    if (option == "-n") option = "--ntasks";
-    if (option == "-G") option = "--gpus";
-    fields.add(option, {value, name + ":" + std::to_string(line)});
+    add_directives(directive, name + ":" + std::to_string(line), fields);
   }
   return fields;
 }
@@ -106,11 +123,72 @@ ShellVariables slurm_variables(const std::string& text, const std::string& name)
   return variables;
 }
 
+namespace {
+
+/// "0,1,2,3": CUDA_VISIBLE_DEVICES.
+std::int64_t visible_gpus(const ShellVariables& variables) {
+  const auto found = variables.find("CUDA_VISIBLE_DEVICES");
+  if (found == variables.end() || found->second.size() != 1 || is_unknown(found->second.front()))
+    return 0;
+  const std::string& list = found->second.front();
+  return list.empty() ? 0 : 1 + std::ranges::count(list, ',');
+}
+
+/// Processes that a launcher starts on each node. torchrun's "gpu" and "auto" are one for each
+/// GPU.
+std::optional<std::int64_t> processes_per_node(ForeignFields& fields,
+                                               const ShellVariables& variables) {
+  for (const char* name : {"--nproc_per_node", "--nproc-per-node"}) {
+    const std::string count = fields.word(name).value_or("");
+    if (count != "gpu" && count != "auto") continue;
+    const std::int64_t visible = visible_gpus(variables);
+    const std::int64_t gpus = visible > 0 ? visible : variable(variables, "SLURM_GPUS_ON_NODE");
+    if (gpus == 0) fields.refuse(name, "is " + count, "give the number by --gpus of the import");
+    return gpus;
+  }
+  return count_of(fields, {"--nproc_per_node", "--nproc-per-node", "--num_gpus", "--num-gpus"});
+}
+
+/// DeepSpeed's "--include localhost:0,1,2,3" or "a:0,1@b:0,1"; 0 where a host has no list.
+std::int64_t included_gpus(ForeignFields& fields) {
+  std::istringstream hosts(fields.text("--include").value_or(""));
+  std::int64_t gpus = 0;
+  for (std::string host; std::getline(hosts, host, '@');) {
+    const std::size_t colon = host.find(':');
+    if (colon == std::string::npos || is_unknown(host)) return 0;
+    gpus += 1 + std::count(host.begin() + static_cast<std::ptrdiff_t>(colon), host.end(), ',');
+  }
+  return gpus;
+}
+
+}  // namespace
+
+std::string gpu_asked_of_slurm(const std::string& text, const std::string& name) {
+  ForeignFields fields = slurm_directives(text, name);
+  for (const char* option : {"--gres", "--gpus-per-node", "--gpus", "--gpus-per-task"}) {
+    std::string kind = lower_case(fields.text(option).value_or(""));
+    if (kind.starts_with("gpu:")) kind.erase(0, 4);
+    kind.erase(std::min(kind.find(':'), kind.size()));
+    const bool is_count = kind.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_count) return kind;
+  }
+  return "";
+}
+
+std::int64_t nodes_of(MegatronLaunch launch, const ShellVariables& variables) {
+  const auto told =
+      count_of(launch.launcher, {"--nnodes", "--num_nodes", "--num-nodes", "--nodes", "-N"});
+  for (const char* name : {"NNODES", "NUM_NODES", "SLURM_NNODES"})
+    if (const std::int64_t nodes = told.value_or(variable(variables, name)); nodes > 0)
+      return nodes;
+  return 0;
+}
+
 std::int64_t gpus_of(MegatronLaunch& launch, const ShellVariables& variables) {
   ForeignFields& fields = launch.launcher;
   const auto within = [](std::int64_t size) { return std::min(size, kMost); };
-  const auto per_node =
-      count_of(fields, {"--nproc_per_node", "--nproc-per-node", "--num_gpus", "--num-gpus"});
+  if (const std::int64_t included = included_gpus(fields)) return within(included);
+  const auto per_node = processes_per_node(fields, variables);
   const auto nodes = count_of(fields, {"--nnodes", "--num_nodes", "--num-nodes", "--nodes", "-N"});
   const auto all = count_of(fields, {"--ntasks", "-n", "-np", "--np"});
   const std::int64_t slurm_nodes = variable(variables, "SLURM_NNODES");

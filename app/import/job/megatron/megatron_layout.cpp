@@ -44,12 +44,9 @@ void MegatronJob::read_context() {
   in_.flag("--force-ds-sequence-parallel");
   if (ulysses > 1 && context_ > 1)
     problem("--ds-sequence-parallel-size", "beside --context-parallel-size", "keep one");
-  std::string how = text("--cp-comm-type").value_or("p2p");
-  if (ulysses > 1) {
-    context_ = ulysses;
-    how = "a2a";
-  }
+  if (ulysses > 1) context_ = ulysses;
   if (context_ == 1) return;
+  const std::string how = ulysses > 1 ? "a2a" : text("--cp-comm-type").value_or("p2p");
   draft_.set("parallelism.context", context_);
   const std::string way = how == "p2p"                                ? "ring"
                           : how == "a2a"                              ? "ulysses"
@@ -64,6 +61,9 @@ void MegatronJob::read_expert_layout() {
                                                                : "--moe-expert-parallel-size";
   const std::int64_t expert = within(integer(argument).value_or(1));
   const auto parts = integer("--expert-tensor-parallel-size");
+  if (!has_experts_ && expert > 1)
+    problem(argument, "is " + std::to_string(expert) + ", and the model has no experts",
+            "add --num-experts, or take it out: Megatron-LM does not start");
   if (!has_experts_) return;
   if (expert > 1) draft_.set("parallelism.expert", expert);
   if (parts && (*parts > 1 || tensor_ > 1)) draft_.set("parallelism.expert_tensor", *parts);
@@ -234,8 +234,15 @@ void MegatronJob::read_batch() {
   draft_.set("training.global_batch", options_.global_batch > 0
                                           ? options_.global_batch
                                           : global.value_or(within(micro_batch_) * data));
-  set_cluster(draft_, options_, gpus);
+  set_cluster_of_launch(gpus);
   note_mask();
+}
+
+/// As many nodes as the script starts.
+void MegatronJob::set_cluster_of_launch(std::int64_t gpus) {
+  JobOptions options = options_;
+  if (options_.gpus == 0) options.job_nodes = nodes_of(launch_, script_.variables);
+  set_cluster(draft_, options, gpus);
 }
 
 void MegatronJob::note_mask() {

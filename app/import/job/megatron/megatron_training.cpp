@@ -57,8 +57,9 @@ void MegatronJob::read_precision() {
     else
       cannot("--fp8-param-gather", "is for products in fp8", "give --fp8-format, or leave it out");
   }
+  if (!eight) return;
   const std::string recipe = text("--fp8-recipe").value_or("delayed");
-  if (!eight || recipe == "delayed") return;
+  if (recipe == "delayed") return;
   if (recipe == "tensorwise") return set_profile("fp8_scaling", "current");
   if (recipe == "mxfp8") return set_profile("fp8_scaling", "mxfp8");
   cannot("--fp8-recipe", "is not simulated: delayed, tensorwise and mxfp8 are");
@@ -208,6 +209,12 @@ void MegatronJob::read_sharding() {
     constexpr const char* kStages[] = {"none", "optimizer", "gradients", "parameters"};
     if (*stage > 3) problem("--zero-stage", "is above 3", "use 0 to 3");
     sharding = kStages[std::min<std::int64_t>(*stage, 3)];
+    if (*stage == 0 && deepspeed_ && bfloat_) {
+      sharding = "optimizer";
+      draft_.assume(
+          "ranks divide master weights and states with --zero-stage 0, as DeepSpeed's "
+          "BF16_Optimizer does (recalled from its engine)");
+    }
     if (*stage > 1 && pipeline_ > 1)
       problem("--zero-stage", "is above 1 in a pipeline, which DeepSpeed does not run",
               "use 0 or 1, or one stage");

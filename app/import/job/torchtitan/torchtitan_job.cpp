@@ -7,8 +7,9 @@
 #include "app/import/job/imported_job.h"
 #include "app/import/job/scenario_draft.h"
 #include "app/import/job/toml_fields.h"
-#include "app/import/job/torchtitan_keys.h"
-#include "app/import/job/torchtitan_stages.h"
+#include "app/import/job/torchtitan/torchtitan_idle.h"
+#include "app/import/job/torchtitan/torchtitan_keys.h"
+#include "app/import/job/torchtitan/torchtitan_stages.h"
 
 namespace tessera {
 namespace {
@@ -35,7 +36,9 @@ class TorchtitanJob {
     read_compile();
     read_optimizer();
     judge_usual_values();
+    torchtitan::say_idle_keys(draft_, in_, absent_);
     judge_others();
+    say_left_out(draft_, options_);
     return draft_.finish(in_);
   }
 
@@ -76,18 +79,6 @@ class TorchtitanJob {
     if (options.sequence_length == 0) options.sequence_length = length;
     if (options.framework.empty()) options.framework = "torchtitan";
     set_model_and_framework(draft_, options, name_, options.framework);
-    draft_.set("training.framework", mapping_of_profile(options.framework));
-  }
-
-  static YamlNode mapping_of_profile(const std::string& profile) {
-    YamlNode id;
-    id.kind = YamlNode::Kind::scalar;
-    id.text = profile;
-    id.quoted = true;
-    YamlNode node;
-    node.kind = YamlNode::Kind::mapping;
-    node.entries.push_back({"extends", {}, std::move(id)});
-    return node;
   }
 
   void read_degrees() {
@@ -97,6 +88,9 @@ class TorchtitanJob {
     context_ =
         degree({"parallelism.context_parallel_degree", "experimental.context_parallel_degree"});
     width_ = std::min(tensor_ * stages_, kMostGpus) * context_;
+    absent_.tensor = tensor_ == 1;
+    absent_.stages = stages_ == 1;
+    absent_.context = context_ == 1;
     if (tensor_ > 1) {
       draft_.set("parallelism.tensor", tensor_);
       draft_.set("parallelism.sequence_parallel", "true");
@@ -104,7 +98,7 @@ class TorchtitanJob {
     if (in_.flag(called({"parallelism.enable_async_tensor_parallel",
                          "experimental.enable_async_tensor_parallel"})) &&
         tensor_ > 1)
-      draft_.set("training.framework.overlap_tensor_products", "true");
+      draft_.set_in_framework("overlap_tensor_products", "true");
     if (stages_ > 1) draft_.set("parallelism.pipeline", stages_);
     const std::string rotation =
         in_.text("parallelism.context_parallel_rotate_method")
@@ -276,6 +270,7 @@ class TorchtitanJob {
                       "known: float8");
     if (format != "bfloat16" && format != "float32")
       in_.refuse("training.mixed_precision_param", "is " + format, "known: bfloat16, float32");
+    absent_.float8 = !fp8;
     draft_.set_text("training.precision", fp8 ? "fp8" : format == "float32" ? "fp32" : "bf16");
     if (reduce == "bfloat16") draft_.set("training.mixed_precision.reduce", "bf16");
     read_dtype();
@@ -321,11 +316,12 @@ class TorchtitanJob {
   void read_compile() {
     const bool whole = in_.flag("training.compile");
     const bool enabled = in_.flag("compile.enable");
+    absent_.compilation = !whole && !enabled;
     const std::string components = in_.text("compile.components").value_or("model,loss");
     if (whole || (enabled && components.find("model") != std::string::npos))
       draft_.set("training.kernels", "fused");
     if (enabled && components.find("loss") != std::string::npos)
-      draft_.set("training.framework.compiled_loss", "true");
+      draft_.set_in_framework("compiled_loss", "true");
   }
 
   void read_optimizer() {
@@ -336,12 +332,12 @@ class TorchtitanJob {
     const std::string form = in_.text("optimizer.implementation").value_or("fused");
     const auto fused = in_.text("optimizer.fused");
     if (form == "foreach" || (fused && *fused == "false"))
-      draft_.set("training.framework.fused_optimizer", "false");
+      draft_.set_in_framework("fused_optimizer", "false");
     if (form != "foreach" && form != "fused")
       leave_out_value(draft_, in_, options_, "optimizer.implementation", "is not simulated",
                       "known: fused, foreach");
     if (in_.flag("debug.deterministic") || in_.flag("training.deterministic"))
-      draft_.set("training.framework.deterministic", "true");
+      draft_.set_in_framework("deterministic", "true");
   }
 
   void judge_usual_values() {
@@ -382,6 +378,7 @@ class TorchtitanJob {
   std::int64_t width_ = 1;  ///< GPUs that share a replica
   std::int64_t replicas_ = 1;
   std::int64_t layers_ = 0;  ///< of the model; 0: not known
+  torchtitan::Absent absent_;
 };
 
 }  // namespace

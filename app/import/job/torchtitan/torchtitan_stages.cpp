@@ -1,4 +1,4 @@
-#include "app/import/job/torchtitan_stages.h"
+#include "app/import/job/torchtitan/torchtitan_stages.h"
 
 #include <algorithm>
 

@@ -1,0 +1,130 @@
+#pragma once
+
+// What the arguments of Hugging Face's Trainer mean to a step (transformers/training_args.py of
+// 2023 to 2025, and what its examples and TRL's scripts add).
+#include <array>
+#include <string_view>
+
+#include "app/import/job/foreign_fields.h"
+
+namespace tessera::trainer {
+
+/// No step depends on them, by how they begin.
+inline constexpr auto kHarmless = std::to_array<std::string_view>({
+    // Learning rates, lengths of the run, seeds.
+    "--learning_rate",
+    "--weight_decay",
+    "--adam_beta",
+    "--adam_epsilon",
+    "--num_train_epochs",
+    "--max_steps",
+    "--lr_scheduler",
+    "--warmup_",
+    "--seed",
+    "--data_seed",
+    "--optim_args",
+    // What is read and written beside the steps.
+    "--output_dir",
+    "--overwrite_",
+    "--do_train",
+    "--do_eval",
+    "--do_predict",
+    "--eval",
+    "--prediction_loss_only",
+    "--per_device_eval_batch_size",
+    "--per_gpu_eval",
+    "--logging_",
+    "--log_level",
+    "--log_on_each_node",
+    "--save_",
+    "--report_to",
+    "--run_name",
+    "--disable_tqdm",
+    "--push_to_hub",
+    "--hub_",
+    "--resume_from_checkpoint",
+    "--load_best_model_at_end",
+    "--metric_for_best_model",
+    "--greater_is_better",
+    "--ignore_data_skip",
+    "--skip_memory_metrics",
+    "--include_",
+    "--bf16_full_eval",
+    "--fp16_full_eval",
+    "--wandb_",
+    "--project",
+    "--trackio_",
+    // Data.
+    "--dataset",
+    "--train_file",
+    "--train_data",
+    "--validation_",
+    "--test_file",
+    "--data_path",
+    "--data_dir",
+    "--preprocessing_num_workers",
+    "--streaming",
+    "--text_column",
+    "--dataloader_",
+    "--remove_unused_columns",
+    "--label_names",
+    "--length_column_name",
+    "--max_train_samples",
+    "--max_eval_samples",
+    "--keep_linebreaks",
+    "--use_fast_tokenizer",
+    "--tokenizer_name",
+    "--config_name",
+    "--cache_dir",
+    "--token",
+    "--use_auth_token",
+    "--trust_remote_code",
+    "--model_revision",
+    "--low_cpu_mem_usage",
+    "--padding_side",
+    "--packing",
+    "--group_by_length",
+    // How processes start and find each other.
+    "--local_rank",
+    "--local-rank",
+    "--ddp_backend",
+    "--ddp_timeout",
+    "--ddp_find_unused_parameters",
+    "--ddp_broadcast_buffers",
+    "--fsdp_transformer_layer_cls_to_wrap",
+    "--average_tokens_across_devices",
+});
+
+/// And those that say what is not simulated, unless they have their usual value.
+inline constexpr std::array kRules{
+    UsualValue{"--auto_find_batch_size", "false", "chooses the batch by what fits"},
+    UsualValue{"--use_cpu", "false", "trains on CPUs, which is not simulated"},
+    UsualValue{"--no_cuda", "false", "trains on CPUs, which is not simulated"},
+    UsualValue{"--label_smoothing_factor", "0.0", "is another loss, which is not simulated"},
+    UsualValue{"--neftune_noise_alpha", "none", "adds noise to embeddings, which is not simulated"},
+    UsualValue{"--use_liger_kernel", "false", "has kernels that are not simulated"},
+    UsualValue{"--torch_empty_cache_steps", "none", "gives memory back, which is not simulated"},
+    UsualValue{"--fp16_backend", "auto", "is another mixed precision, which is not simulated"},
+    UsualValue{"--half_precision_backend", "auto", "is another mixed precision: not simulated"},
+    UsualValue{"--torch_compile_mode", "default", "compiles otherwise, which is not simulated"},
+    UsualValue{"--torch_compile_backend", "inductor", "compiles otherwise: not simulated"},
+    UsualValue{"--freeze_backbone", "false", "trains a part of the model, which is not simulated"},
+    UsualValue{
+        "--use_peft", "false",
+        "trains adapters: import the model's config.json with --adapter, or leave it out and "
+        "set training.lora_rank"},
+    UsualValue{"--use_lora", "false", "trains adapters: set training.lora_rank instead"},
+    UsualValue{"--load_in_4bit", "false", "keeps weights in 4 bits: set training.base_weights"},
+    UsualValue{"--load_in_8bit", "false", "keeps weights in 8 bits, which is not simulated"},
+};
+
+/// Programs whose step does more than train one model, by a part of their name.
+inline constexpr auto kOtherPrograms = std::to_array<std::string_view>(
+    {"dpo", "ppo", "grpo", "rloo", "reward", "rlhf", "orpo", "kto", "gkd", "distill"});
+
+/// Names of the sequence length among programs.
+inline constexpr auto kLengths =
+    std::to_array<const char*>({"--max_seq_length", "--max_length", "--block_size",
+                                "--model_max_length", "--cutoff_len", "--max_seq_len"});
+
+}  // namespace tessera::trainer

@@ -1,0 +1,303 @@
+// Hugging Face's Trainer: its arguments over accelerate's configuration.
+#include "app/import/job/trainer/trainer_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "app/import/job/accelerate_job.h"
+#include "app/import/job/deepspeed_config.h"
+#include "app/import/job/megatron/megatron_launch.h"
+#include "app/import/job/trainer/trainer_arguments.h"
+#include "app/import/job/trainer/trainer_program.h"
+#include "hw/units/lower_case.h"
+#include "sim/config/files/text_file.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kUsualSequences = 8;  // per_device_train_batch_size
+
+bool has_word(const ShellCommand& command, std::string_view word) {
+  return std::ranges::any_of(command.words, [&](const ShellWord& one) { return one.text == word; });
+}
+
+/// One of its arguments is enough, in each of the three ways that it is launched.
+bool is_of_trainer(const ShellCommand& command) {
+  return std::ranges::any_of(command.words, [](const ShellWord& one) {
+    const std::string name = one.text.substr(0, one.text.find('='));
+    return name == "--per_device_train_batch_size" || name == "--model_name_or_path";
+  });
+}
+
+/// accelerate's name of a key of its command line: "--fsdp_offload_params", "--zero_stage".
+std::string accelerate_key(const std::string& option) {
+  std::string key = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  std::ranges::replace(key, '-', '_');
+  constexpr std::string_view kOfDeepSpeed[] = {"zero_stage",
+                                               "offload_optimizer_device",
+                                               "offload_param_device",
+                                               "gradient_clipping",
+                                               "deepspeed_config_file",
+                                               "zero3_init_flag",
+                                               "zero3_save_16bit_model",
+                                               "deepspeed_hostfile"};
+  if (key.starts_with("fsdp_")) return "fsdp_config." + key;
+  if (std::ranges::find(kOfDeepSpeed, key) != std::end(kOfDeepSpeed))
+    return "deepspeed_config." + key;
+  return key.starts_with("dynamo_") ? "dynamo_config." + key : key;
+}
+
+class TrainerJob {
+ public:
+  TrainerJob(MegatronLaunch launch, const ShellScript& script, std::string name, JobOptions options)
+      : launch_(std::move(launch)),
+        script_(script),
+        name_(std::move(name)),
+        options_(std::move(options)) {}
+
+  enum class Launcher { accelerate, deepspeed, processes, python };
+
+  ImportedJob read(Launcher launcher) {
+    if (!launch_.problems.empty()) throw InputError(launch_.problems);
+    refuse_other_programs();
+    if (launcher == Launcher::accelerate) read_accelerate();
+    add_arguments();
+    if (launcher != Launcher::accelerate) read_processes(launcher);
+    read_distribution();
+    read_batch();
+    need_model();
+    launch_.launcher.finish();
+    const auto program = [this](ScenarioDraft& draft, ForeignFields& in, const std::string& kind,
+                                const BatchSizes& sizes) {
+      check_sizes(in, sizes);
+      for (const std::string& line : notes_) draft.assume(line);
+      read_trainer_program(draft, in, options_, kind);
+    };
+    ImportedJob job = import_accelerate_fields(std::move(fields_), name_, options_, program);
+    job.kind = "job of Hugging Face's Trainer";
+    return job;
+  }
+
+ private:
+  bool given(const std::string& name) const { return fields_.has(name); }
+  void put(const std::string& key, const std::string& value, const std::string& where) {
+    fields_.add(key, {value, where});
+  }
+  /// What `key` says, unless the command line or the file says something already.
+  void put_if_open(const std::string& key, const std::string& value) {
+    if (!given(key)) put(key, value, launch_.where);
+  }
+
+  void refuse_other_programs() const {
+    const std::string program = fs::path(launch_.program).stem().string();
+    for (const std::string_view part : trainer::kOtherPrograms)
+      if (program.find(part) != std::string::npos)
+        throw InputError(
+            {launch_.where,
+             "starts " + launch_.program +
+                 ", whose step runs other models beside the one that is trained",
+             "give the model's config.json with --framework hf-eager, or a script that "
+             "pretrains or fine-tunes"});
+  }
+
+  /// The file of --config_file, and the command line over it (accelerate/commands/launch.py).
+  void read_accelerate() {
+    ForeignFields& launcher = launch_.launcher;
+    if (const auto file = launcher.text("--config_file"))
+      fields_ = read_fields(read_text_file(found(*file, "--config_file")), shown_path(*file));
+    for (const auto& [option, value] : launcher.values()) {
+      if (option == "--config_file") continue;
+      const std::string text = value.text.empty() ? "true" : value.text;
+      constexpr std::pair<std::string_view, const char*> kKinds[] = {
+          {"--use_fsdp", "FSDP"}, {"--use_deepspeed", "DEEPSPEED"}, {"--multi_gpu", "MULTI_GPU"}};
+      const auto kind =
+          std::ranges::find(kKinds, option, [](const auto& one) { return one.first; });
+      if (kind != std::end(kKinds))
+        put("distributed_type", kind->second, value.where);
+      else
+        put(accelerate_key(option), text, value.where);
+    }
+  }
+
+  void add_arguments() {
+    for (const auto& [option, value] : launch_.arguments.values()) {
+      std::string name = option;
+      std::ranges::replace(name.begin() + 2, name.end(), '-', '_');
+      put(name, value.text, value.where);
+    }
+  }
+
+  fs::path found(const std::string& file, const char* option) const {
+    const fs::path folder = options_.folder.empty() ? fs::path(".") : options_.folder;
+    for (const fs::path& path : {folder / file, folder / fs::path(file).filename()})
+      if (!is_unknown(file) && fs::is_regular_file(path)) return path;
+    throw InputError({launch_.where,
+                      std::string(option) + " names " + file + ", which is not there",
+                      "put it beside the script"});
+  }
+
+  /// torchrun and srun say how many, deepspeed takes all GPUs, python starts one process.
+  void read_processes(Launcher launcher) {
+    const std::int64_t gpus = gpus_of(launch_, script_.variables);
+    if (options_.gpus == 0) options_.job_nodes = nodes_of(launch_, script_.variables);
+    if (gpus > 0) return put("num_processes", std::to_string(gpus), launch_.where);
+    if (launcher == Launcher::deepspeed || options_.gpus > 0) return;
+    put("num_processes", "1", launch_.where);
+    notes_.push_back(launcher == Launcher::python
+                         ? "one GPU: python starts one process (where it sees several GPUs the "
+                           "Trainer uses DataParallel, which is not simulated)"
+                         : "one GPU: torchrun starts one process where it is not told how many");
+  }
+
+  /// --deepspeed and --fsdp choose, else the launcher.
+  void read_distribution() {
+    if (const auto file = fields_.text("--deepspeed")) {
+      put("distributed_type", "DEEPSPEED", launch_.where);
+      put("deepspeed_config.deepspeed_config_file", *file, launch_.where);
+      check_deepspeed_file(*file);
+    } else if (const auto how = fields_.text("--fsdp")) {
+      read_fsdp(lower_case(*how));
+    }
+    put_if_open("distributed_type", "MULTI_GPU");
+    if (fields_.flag("--bf16") && fields_.flag("--fp16"))
+      fields_.refuse("--fp16", "and --bf16 are both given", "keep one of them");
+    for (const char* precision : {"bf16", "fp16"})
+      if (fields_.flag(std::string("--") + precision))
+        put("mixed_precision", precision, launch_.where);
+    put_if_open("mixed_precision", "no");
+  }
+
+  /// The Trainer itself refuses a file that says another number than its arguments.
+  void check_deepspeed_file(const std::string& file) {
+    ForeignFields inner = read_fields(read_text_file(found(file, "--deepspeed")), shown_path(file));
+    const auto compare = [&](const char* key, const char* argument, std::int64_t usual) {
+      const auto said = inner.is_auto(key) ? std::nullopt : inner.integer(key);
+      const std::int64_t own = fields_.integer(argument).value_or(usual);
+      if (said && *said != own)
+        fields_.refuse(argument,
+                       "is " + std::to_string(own) + ", and " + key + " of " + file + " is " +
+                           std::to_string(*said) + ": the Trainer does not start",
+                       "write auto there, or the same number");
+    };
+    compare("train_micro_batch_size_per_gpu", "--per_device_train_batch_size", kUsualSequences);
+    compare("gradient_accumulation_steps", "--gradient_accumulation_steps", 1);
+  }
+
+  /// "full_shard auto_wrap offload".
+  void read_fsdp(const std::string& how) {
+    put("distributed_type", "FSDP", launch_.where);
+    constexpr std::pair<std::string_view, const char*> kStrategies[] = {
+        {"hybrid_shard_zero2", "HYBRID_SHARD_ZERO2"},
+        {"hybrid_shard", "HYBRID_SHARD"},
+        {"full_shard", "FULL_SHARD"},
+        {"shard_grad_op", "SHARD_GRAD_OP"},
+        {"no_shard", "NO_SHARD"}};
+    const auto strategy = std::ranges::find_if(
+        kStrategies, [&](const auto& one) { return how.find(one.first) != std::string::npos; });
+    if (strategy == std::end(kStrategies))
+      fields_.refuse("--fsdp", "is " + how, "known: full_shard, shard_grad_op, hybrid_shard");
+    else
+      put("fsdp_config.fsdp_sharding_strategy", strategy->second, launch_.where);
+    if (how.find("auto_wrap") == std::string::npos)
+      fields_.refuse("--fsdp",
+                     "has no auto_wrap: the whole model would be one unit, which is not "
+                     "simulated",
+                     "write \"" + how + " auto_wrap\"");
+    if (how.find("offload") != std::string::npos)
+      put("fsdp_config.fsdp_offload_params", "true", launch_.where);
+    if (const auto file = fields_.text("--fsdp_config")) read_fsdp_file(*file);
+  }
+
+  /// JSON whose keys may have the prefix or not (training_args.py, _process_fsdp_args).
+  void read_fsdp_file(const std::string& file) {
+    const bool is_text = file.starts_with("{");
+    const ForeignFields inner =
+        is_text ? read_fields(file, launch_.where)
+                : read_fields(read_text_file(found(file, "--fsdp_config")), shown_path(file));
+    for (const auto& [key, value] : inner.values()) {
+      const std::string name = key.starts_with("fsdp_") ? key : "fsdp_" + key;
+      const bool is_harmless = name == "fsdp_min_num_params" || name == "fsdp_limit_all_gathers" ||
+                               name.starts_with("fsdp_xla");
+      if (!is_harmless) put("fsdp_config." + name, value.text, value.where);
+    }
+  }
+
+  void read_batch() {
+    const std::string kBatch = "--per_device_train_batch_size";
+    const std::int64_t own = fields_.integer(kBatch).value_or(kUsualSequences);
+    if (!given(kBatch))
+      notes_.push_back("8 sequences per GPU and micro-batch, the Trainer's default");
+    const auto accumulation = fields_.integer("--gradient_accumulation_steps");
+    if (accumulation)
+      put("gradient_accumulation_steps", std::to_string(*accumulation), launch_.where);
+    is_own_batch_ = options_.micro_batch == 0 && options_.global_batch == 0;
+    if (options_.micro_batch == 0) options_.micro_batch = own;
+    for (const char* length : trainer::kLengths) {
+      const auto tokens = fields_.integer(length);
+      if (tokens && options_.sequence_length == 0)
+        options_.sequence_length = std::min<std::int64_t>(*tokens, 100'000'000);
+    }
+  }
+
+  /// DeepSpeed's train_batch_size beside the Trainer's own.
+  void check_sizes(ForeignFields& in, const BatchSizes& sizes) const {
+    const std::int64_t gpus = options_.gpus > 0 ? options_.gpus : sizes.gpus;
+    if (!is_own_batch_ || sizes.global == 0 || gpus == 0) return;
+    const std::int64_t own = std::min(options_.micro_batch, kMostGpus) *
+                             std::clamp<std::int64_t>(sizes.accumulation, 1, kMostGpus) * gpus;
+    if (own == sizes.global) return;
+    in.refuse("--per_device_train_batch_size",
+              "* accumulation * GPUs = " + std::to_string(own) + ", and DeepSpeed's file says " +
+                  std::to_string(sizes.global) + ": the Trainer does not start",
+              "write auto there, or the same number");
+  }
+
+  void need_model() {
+    if (!options_.model.empty()) return;
+    const std::string name = fields_.text("--model_name_or_path").value_or("the model");
+    throw InputError({launch_.where, "trains " + name + ", of which nothing is fetched",
+                      "add --model with its config.json, or an id of tessera list models"});
+  }
+
+  MegatronLaunch launch_;
+  const ShellScript& script_;
+  std::string name_;
+  JobOptions options_;
+  ForeignFields fields_;
+  std::vector<std::string> notes_;
+  bool is_own_batch_ = true;  ///< no option of the import gives another
+};
+
+}  // namespace
+
+std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScript& script,
+                                       const std::string& name, const JobOptions& options) {
+  using Launcher = TrainerJob::Launcher;
+  for (const ShellCommand& command : script.commands) {
+    if (!is_of_trainer(command)) continue;
+    // srun's options ahead of accelerate are not accelerate's.
+    ShellCommand own = command;
+    const bool by_accelerate = has_word(command, "accelerate") && has_word(command, "launch");
+    if (by_accelerate)
+      own.words.erase(own.words.begin(),
+                      std::ranges::find(own.words, "accelerate", &ShellWord::text));
+    const bool is_plain = has_word(command, "python") || has_word(command, "python3");
+    const bool is_several = has_word(command, "torch.distributed.run") ||
+                            has_word(command, "torch.distributed.launch") ||
+                            has_word(command, "srun") || has_word(command, "mpirun");
+    const Launcher launcher = by_accelerate                    ? Launcher::accelerate
+                              : has_word(command, "deepspeed") ? Launcher::deepspeed
+                              : is_plain && !is_several        ? Launcher::python
+                                                               : Launcher::processes;
+    return TrainerJob(launch_of_command(own, text, script, name), script, name, options)
+        .read(launcher);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera

@@ -1,0 +1,98 @@
+// Scripts and files of programs that are not read: each is told by its own name.
+#include "app/import/job/foreign_programs.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/import/job/imported_job.h"
+#include "hw/units/input_error.h"
+#include "sim/config/files/yaml_tree.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Importer = ImportedJob (*)(const std::string&, const std::string&, const JobOptions&);
+
+std::string refusal(const std::string& script, Importer importer) {
+  try {
+    importer(script, "job.sh", {});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Case {
+  std::string text, program, profile;
+};
+
+TEST(ForeignPrograms, ThatAScriptStartsAreNamedWithTheNearestProfile) {
+  for (const Case& one : {
+           Case{"tune run --nproc_per_node 8 lora_finetune_distributed --config llama3/8B_lora",
+                "torchtune", "torchtune"},
+           Case{"litgpt finetune_lora meta-llama/Llama-3-8B --devices 4", "litgpt", "fsdp"},
+           Case{"axolotl train config.yml", "axolotl", "hf-eager"},
+           Case{"accelerate launch -m axolotl.cli.train lora-8b.yml", "axolotl", "hf-eager"},
+           Case{"FORCE_TORCHRUN=1 llamafactory-cli train llama3.yaml", "LLaMA-Factory", "hf-eager"},
+           Case{"composer train/train.py train/yamls/mpt-7b.yaml", "llm-foundry", "llm-foundry"},
+           Case{"swift sft --model Qwen/Qwen2.5-7B --per_device_train_batch_size 1", "ms-swift",
+                "hf-eager"},
+           Case{"python train_unsloth.py --max_seq_length 2048", "Unsloth", "hf-eager"},
+           Case{"lightning run model --devices=8 train.py", "Lightning", "fsdp"},
+           Case{"python train.py fit --config c.yaml --trainer.devices 8", "Lightning", "fsdp"},
+           Case{"torchrun --nproc_per_node=8 run_train.py --config-file c.yaml", "nanotron",
+                "nanotron"},
+           Case{"nemo llm pretrain --factory llama3_8b", "NeMo", "megatron"},
+           Case{"torchrun --nproc_per_node=8 scripts/performance/run_script.py -m llama3 -s 8b",
+                "Megatron-Bridge", "megatron"},
+       }) {
+    for (const Importer importer : {&import_script, &import_megatron})
+      EXPECT_THAT(refusal(one.text + "\n", importer),
+                  AllOf(HasSubstr("job.sh:1: starts " + one.program),
+                        HasSubstr("--framework " + one.profile), Not(HasSubstr("--num-layers"))))
+          << one.text;
+  }
+}
+
+// A word among the arguments is no program.
+TEST(ForeignPrograms, AreNotSeenAmongArguments) {
+  const std::string script =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 768 "
+      "--num-attention-heads 12 --seq-length 1024 --max-position-embeddings 1024 "
+      "--micro-batch-size 1 --bf16 --wandb-project trl --wandb-exp-name composer\n";
+  EXPECT_EQ(refusal(script, &import_script), "");
+}
+
+TEST(ForeignPrograms, AProgramThatNobodyKnowsIsNamed) {
+  EXPECT_THAT(refusal("mpirun -np 32 python train_gpt2.py --batch 4\n", &import_megatron),
+              HasSubstr("starts train_gpt2.py, which is not known"));
+}
+
+std::string problem_of(const std::string& yaml) {
+  const auto origin = std::make_shared<Origin>(Origin{"job.yaml", {}, true});
+  const auto problem = problem_of_foreign_file(parse_yaml(yaml, origin));
+  return problem ? problem->what : "";
+}
+
+// Many of them have a tokenizer, so it tells torchtune's where no other key tells.
+TEST(ForeignPrograms, OfFilesAreToldByTheirKeys) {
+  EXPECT_THAT(problem_of("tokens: {}\nparallelism: {}\ntokenizer: {}\n"), HasSubstr("nanotron"));
+  EXPECT_THAT(problem_of("max_seq_len: 2048\nmodel: {}\ntokenizer: {}\n"),
+              HasSubstr("llm-foundry"));
+  EXPECT_THAT(problem_of("checkpoint_dir: c\ntrain: {}\n"), HasSubstr("litgpt"));
+  EXPECT_THAT(problem_of("tokenizer: {}\nmodel: {}\n"), HasSubstr("torchtune"));
+  EXPECT_THAT(problem_of("base_model: m\n"), HasSubstr("axolotl"));
+  EXPECT_THAT(problem_of("trainer: {devices: 8}\n"), HasSubstr("Lightning"));
+  EXPECT_THAT(problem_of("trainer: {}\nmodel: {tensor_model_parallel_size: 2}\n"),
+              HasSubstr("NeMo"));
+  EXPECT_EQ(problem_of("model: gpt2\ntraining: {}\n"), "");
+}
+
+}  // namespace
+}  // namespace tessera
