@@ -144,7 +144,7 @@ ordered_json decisions_of(const StageMemoryPlan& plan) {
 std::string memory_plan_table(const MemoryPlanReport& report) {
   const PlannedStep& memory = report.steps->memory;
   std::string text =
-      report.scenario + ": " + report.planner + " within " + to_text(memory.budget) +
+      report.scenario + ": " + report.planner + " within " + to_short_text(memory.budget) +
       " per GPU; host link " + to_short_text(BytesPerSecond(memory.link.bytes_per_ns * 1e9)) +
       " per direction; memory in GiB\n\n" +
       text_line("%5s %9s %7s %7s %7s %6s %7s %7s %8s %8s", "stage", "in flight", "static", "before",
