@@ -62,21 +62,24 @@ class RoomOverTime {
 
   /// When what needs `taken` can start, `start` at the earliest.
   Seconds wait(Seconds start, Bytes taken) {
-    while (!returning_.empty()) {
-      const auto [end, bytes] = *returning_.begin();
-      if (end > start && level_ + taken <= limit_) return start;
-      start = std::max(start, end);
-      level_ -= bytes;
-      returning_.erase(returning_.begin());
+    while (!changes_.empty()) {
+      const auto [date, bytes] = *changes_.begin();
+      if (date > start && level_ + taken <= limit_) return start;
+      start = std::max(start, date);
+      level_ += bytes;
+      changes_.erase(changes_.begin());
     }
     return start;
   }
   void change(Bytes net) { level_ += net; }
-  void returns(Seconds end, Bytes bytes) { returning_.emplace(end, bytes); }
+  /// Beside the kernels.
+  void change_at(Seconds date, Bytes net) {
+    if (net != Bytes(0)) changes_.emplace(date, net);
+  }
 
  private:
   Bytes limit_, level_;
-  std::multimap<Seconds, Bytes> returning_;  ///< that collectives free, by when they end
+  std::multimap<Seconds, Bytes> changes_;
 };
 
 /// Of an op, and of what leaves the hardware queue last when it starts.
@@ -160,13 +163,14 @@ class OpDates {
     const bool kernels = op.kind == OpKind::kernels;
     const Segment* segment =
         kernels ? &setting_.segments[static_cast<std::size_t>(op.segment.index())] : nullptr;
-    if (op.stream == StreamKind::compute)
+    const Bytes kept = op.allocated + (kernels ? segment->net_memory : Bytes(0));
+    if (op.stream == StreamKind::compute) {
       start = room_.wait(start, op.allocated + (kernels ? segment->peak_above_start : Bytes(0)));
-    room_.change(op.allocated + (kernels ? segment->net_memory : Bytes(0)));
-    if (is_collective(op.kind))
-      room_.returns(start + duration, op.freed);
-    else
-      room_.change(Bytes(0) - op.freed);
+      room_.change(kept - op.freed);
+    } else {
+      room_.change_at(start, kept);
+      room_.change_at(start + duration, Bytes(0) - op.freed);
+    }
     return start;
   }
 

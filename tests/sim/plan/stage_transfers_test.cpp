@@ -59,5 +59,16 @@ TEST_F(StageWalkTest, WhatWaitsForRoomDoesNotWaitForWhatSlowedItDown) {
   EXPECT_NEAR(walked(ops, true, 3_GiB), 1 + 1.2, 1e-3) << "and here beside kernels";
 }
 
+/// What is launched ahead of kernels takes memory when it starts: a gather behind a reduction that
+/// trails is in nobody's way yet.
+TEST_F(StageWalkTest, GathersTakeMemoryWhenTheyStart) {
+  ProgramOp trails = reduction(1_GiB), gather = reduction();
+  trails.waits = {0, -1};
+  gather.phase = Phase::backward;
+  gather.allocated = 1_GiB;
+  // Kernels from 0 to 1 and to 2.2; beside the second ones the reduction, then the gather to 3.
+  EXPECT_NEAR(walked({kernels(1_GiB), trails, gather, kernels(1_GiB)}, true, 3_GiB), 3, 1e-3);
+}
+
 }  // namespace
 }  // namespace tessera
