@@ -255,7 +255,7 @@ Json framework_plan(const Scenario& scenario, const PredictorWeights& weights, B
   if (const std::optional<Tried> free = trials.free_plan()) {
     answer["free_plan"] = {{"step_time_s", free->step_time.value()},
                            {"peak_bytes", free->peak.value()}};
-    answer["lost"] = best.step_time / free->step_time - 1;
+    answer["lost"] = best.fits ? Json(best.step_time / free->step_time - 1) : Json(nullptr);
   } else {
     answer["free_plan"] = nullptr;
     answer["lost"] = nullptr;
