@@ -198,7 +198,7 @@ std::string memory_plan_page(const MemoryPlanReport& report, const PageJson& wit
                              const PageJson& with, const Provenance& provenance) {
   const PlannedStep& memory = report.steps->memory;
   PageJson page{{"title", report.scenario + ": memory plan by " + report.planner + " within " +
-                              to_text(memory.budget) + " per GPU"}};
+                              to_short_text(memory.budget) + " per GPU"}};
   page["summary"] = summary_of(report);
   page["memory"] = memory_of(report, without, with);
   page["tables"] = tables_of(memory);
@@ -217,7 +217,7 @@ PointsReport memory_curve_points(const std::vector<MemoryPlanReport>& reports) {
     std::string verdict = "fits";
     for (const StageMemoryPlan& plan : memory.stages)
       if (!plan.feasible && verdict == "fits") verdict = plan.infeasible;
-    points.labels.push_back("budget " + to_text(report.budget));
+    points.labels.push_back("budget " + to_short_text(report.budget));
     points.rows.push_back(
         {gib(report.budget), added_percent(report),
          memory.feasible() ? PageJson(gib(highest(memory, &StageMemoryPlan::planned_peak)))

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "sim/engine/network/device_load.h"
+#include "sim/plan/device_load.h"
 #include "sim/plan/timed_segment.h"
 
 namespace tessera {

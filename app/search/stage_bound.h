@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hw/topology/topology.h"
-#include "sim/engine/network/device_load.h"
+#include "sim/plan/device_load.h"
 #include "sim/plan/timed_segment.h"
 #include "sim/scenario/collective_settings.h"
 #include "workloads/program/program.h"

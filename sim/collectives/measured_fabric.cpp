@@ -223,7 +223,7 @@ std::string note_on_measured_fabric(const MeasuredFabric& fabric) {
   const std::string nics = "NICs are simulated at " + std::to_string(percent) + " % of their rate";
   const double left = std::max(kShareBehindASlowHost, measured / fabric.promised);
   if (fabric.per_rank.value() > 0)
-    return both + ": every collective takes the host " + to_text(fabric.per_rank) +
+    return both + ": every collective takes the host " + to_short_text(fabric.per_rank) +
            " for each of its ranks (approximate), messages find NICs as described, sums and "
            "gathers between nodes " +
            std::to_string(std::lround(100 * left)) +

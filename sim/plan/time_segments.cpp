@@ -41,8 +41,7 @@ TimedSegment time_segment(const Segment& segment, PredictedKernels& kernels,
     timed.kernels.push_back(position);
     timed.kernel_durations.push_back(prediction.duration);
     timed.duration += prediction.duration;
-    const KernelKind kind = launch.kernel.kind;
-    if (is_product(kind) || kind == KernelKind::attention) products += prediction.duration;
+    if (loses_multiprocessors(launch.kernel.kind)) products += prediction.duration;
   }
   if (timed.duration.value() > 0) timed.product_share = products / timed.duration;
   if (host.memory > BytesPerSecond(0)) timed.duration += segment.host_moved / host.memory;
@@ -51,6 +50,10 @@ TimedSegment time_segment(const Segment& segment, PredictedKernels& kernels,
 }
 
 }  // namespace
+
+bool loses_multiprocessors(KernelKind kind) {
+  return is_product(kind) || kind == KernelKind::attention;
+}
 
 TimedSegments time_segments(const Program& program, const KernelPredictor& predictor,
                             const HostCosts& host) {

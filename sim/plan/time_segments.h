@@ -15,6 +15,10 @@ struct TimedSegments {
   std::vector<TimedKernel> kernels;
 };
 
+/// Matrix products, convolutions and fused attention: what collectives beside them cost is waves on
+/// the multiprocessors that these hold (TimedSegment::product_share).
+bool loses_multiprocessors(KernelKind kind);
+
 /// Predicts every distinct kernel of `program` once and adds up its segments.
 TimedSegments time_segments(const Program& program, const KernelPredictor& predictor,
                             const HostCosts& host);

@@ -39,6 +39,15 @@ std::vector<Part> parts_of(const std::vector<OpSpec>& ops, Part OpSpec::*part) {
   return parts;
 }
 
+/// By operator; empty where none has a time of its own in program order.
+std::vector<Nanoseconds> first_times_of(const std::vector<OpSpec>& ops) {
+  std::vector<Nanoseconds> times;
+  const auto differs = [](const OpSpec& op) { return op.first_time.value_or(op.time) != op.time; };
+  if (std::ranges::any_of(ops, differs))
+    for (const OpSpec& op : ops) times.push_back(op.first_time.value_or(op.time));
+  return times;
+}
+
 }  // namespace
 
 Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector<TensorId>& keep,
@@ -46,6 +55,7 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
     : name_(std::move(name)),
       link_uses_(parts_of(ops, &OpSpec::link)),
       transfers_(parts_of(ops, &OpSpec::transfer)),
+      first_times_(first_times_of(ops)),
       static_bytes_(static_bytes),
       first_backward_(first_backward),
       done_(progress.done) {
@@ -54,7 +64,9 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const OpSpec& op = ops[i];
     std::int64_t unused = base_time_;
-    add_checked(static_cast<OpId>(i) < done_ ? unused : base_time_, op.time, name_, i);
+    add_checked(unused, op.time, name_, i);
+    if (static_cast<OpId>(i) >= done_)
+      add_checked(base_time_, op.first_time.value_or(op.time), name_, i);
     add_checked(bytes, op.workspace, name_, i);
     const std::vector<TensorId> inputs = sorted_once(op.inputs);
     if (!inputs.empty() && (inputs.front() < 0 || inputs.back() >= tensors()))
@@ -112,9 +124,9 @@ void Graph::find_unplanned_time() {
 bool Graph::same_problem(const Graph& other) const {
   const auto problem = [](const Graph& graph) {
     return std::tie(graph.static_bytes_, graph.first_backward_, graph.done_, graph.times_,
-                    graph.workspaces_, graph.recomputable_, graph.link_uses_, graph.transfers_,
-                    graph.input_begin_, graph.output_begin_, graph.input_ids_, graph.sizes_,
-                    graph.keep_, graph.gone_);
+                    graph.first_times_, graph.workspaces_, graph.recomputable_, graph.link_uses_,
+                    graph.transfers_, graph.input_begin_, graph.output_begin_, graph.input_ids_,
+                    graph.sizes_, graph.keep_, graph.gone_);
   };
   return problem(*this) == problem(other);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,8 @@ struct OpSpec {
   bool recomputable = true;          ///< false for what cannot be run again (a data loader)
   LinkUse link = {};                 ///< of what the operator launches, if it does
   Transfer transfer = {};
+  /// Of its run in program order, where that is not `time`: nothing else is launched with it.
+  std::optional<Nanoseconds> first_time = {};
 };
 
 /// How far a step is whose rest is planned.
@@ -68,7 +71,10 @@ class Graph {
   int tensors() const { return static_cast<int>(sizes_.size()); }
   std::string_view op_name(OpId op) const { return names_[op]; }
   Nanoseconds time(OpId op) const { return times_[op]; }
-  Nanoseconds first_time(OpId op) const { return op < done_ ? 0 : times_[op]; }
+  Nanoseconds first_time(OpId op) const {
+    if (op < done_) return 0;
+    return first_times_.empty() ? times_[op] : first_times_[op];
+  }
   OpId done() const { return done_; }
   /// Whether any operator takes something of the link.
   bool uses_link() const { return !link_uses_.empty(); }
@@ -118,8 +124,9 @@ class Graph {
   std::vector<Nanoseconds> times_;
   std::vector<ByteCount> workspaces_;
   std::vector<std::uint8_t> recomputable_;
-  std::vector<LinkUse> link_uses_;   ///< empty where none does
-  std::vector<Transfer> transfers_;  ///< likewise
+  std::vector<LinkUse> link_uses_;        ///< empty where none does
+  std::vector<Transfer> transfers_;       ///< likewise
+  std::vector<Nanoseconds> first_times_;  ///< likewise
   std::vector<std::int32_t> input_begin_{0}, output_begin_{0}, consumer_begin_{0};
   std::vector<TensorId> input_ids_;
   std::vector<OpId> consumer_ids_, producers_;

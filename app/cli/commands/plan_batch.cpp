@@ -161,24 +161,29 @@ double in_gib(Bytes bytes) {
   return static_cast<double>(bytes.value()) / (1 << 30);
 }
 
+/// Over what there is without a plan; "-" where not one sample fits without.
+std::string ratio_text(double value, double plain, int digits) {
+  return plain > 0 ? formatted("%.*f", digits, value / plain) : "-";
+}
+
 std::string batch_table(const std::vector<BatchAnswer>& answers) {
   std::string text;
   text += formatted("%-18s %11s %13s %8s %8s %11s\n", "planner", "micro-batch", "ms per sample",
                     "batch x", "time x", "memory GiB");
   const BatchAnswer& plain = answers.front();
+  const double plain_time = plain.per_sample ? plain.per_sample->value() : 0;
   for (const BatchAnswer& answer : answers) {
-    const double batch = plain.micro_batch > 0 ? static_cast<double>(answer.micro_batch) /
-                                                     static_cast<double>(plain.micro_batch)
-                                               : 0;
+    const std::string batch = ratio_text(static_cast<double>(answer.micro_batch),
+                                         static_cast<double>(plain.micro_batch), 2);
     const auto micro_batch = static_cast<long long>(answer.micro_batch);
     if (!answer.per_sample) {
-      text += formatted("%-18s %11lld %13s %8.2f %8s\n", answer.planner.c_str(), micro_batch, "",
-                        batch, "");
+      text += formatted("%-18s %11lld %13s %8s %8s\n", answer.planner.c_str(), micro_batch, "",
+                        batch.c_str(), "");
       continue;
     }
-    text += formatted("%-18s %11lld %13.3f %8.2f %8.3f %11.3f\n", answer.planner.c_str(),
-                      micro_batch, answer.per_sample->value() * 1e3, batch,
-                      plain.per_sample ? *answer.per_sample / *plain.per_sample : 0.0,
+    text += formatted("%-18s %11lld %13.3f %8s %8s %11.3f\n", answer.planner.c_str(), micro_batch,
+                      answer.per_sample->value() * 1e3, batch.c_str(),
+                      ratio_text(answer.per_sample->value(), plain_time, 3).c_str(),
                       in_gib(answer.memory->total()));
   }
   return text;

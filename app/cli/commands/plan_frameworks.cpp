@@ -22,6 +22,7 @@ using Texts = std::vector<std::string>;
 /// What a framework can be told, and what of a scenario does the same.
 struct Way {
   Recompute recompute = Recompute::none;
+  Texts modules = {};                          ///< of `selective`; none: the framework's choice
   MemoryPlanner planner = MemoryPlanner::off;  ///< or one of Megatron's
   int layers = 0;
 };
@@ -35,8 +36,11 @@ struct Tried {
 };
 
 Texts megatron_options(const Way& way) {
-  if (way.recompute == Recompute::selective)
-    return {"--recompute-granularity selective", "--recompute-modules core_attn"};
+  if (way.recompute == Recompute::selective) {
+    std::string modules = way.modules.empty() ? " core_attn" : "";
+    for (const std::string& module : way.modules) modules += " " + module;
+    return {"--recompute-granularity selective", "--recompute-modules" + modules};
+  }
   const bool block = way.planner == MemoryPlanner::megatron_block;
   if (way.planner == MemoryPlanner::off && way.recompute == Recompute::none) return {};
   return {"--recompute-granularity full",
@@ -98,9 +102,16 @@ const char* word_of(Recompute recompute) {
   return recompute == Recompute::selective ? "selective" : "full";
 }
 
-Json settings_of(const Way& way) {
+/// What turns `scenario` into the step of `way`.
+Json settings_of(const Way& way, const Scenario& scenario) {
   Json settings{{"training.recompute", word_of(way.recompute)}};
-  if (way.planner == MemoryPlanner::off) return settings;
+  if (!way.modules.empty() || !scenario.step.recompute_modules.empty())
+    settings["training.recompute_modules"] = way.modules;
+  if (scenario.step.recompute_layers > 0) settings["training.recompute_layers"] = 0;
+  if (way.planner == MemoryPlanner::off) {
+    if (scenario.memory.planner != MemoryPlanner::off) settings["memory.planner"] = "off";
+    return settings;
+  }
   settings["memory.planner"] = name_of(way.planner);
   settings["memory.layers"] = way.layers;
   return settings;
@@ -121,19 +132,14 @@ class Trials {
   }
 
   Tried of(const Way& way) const {
-    Scenario tried = scenario_;
-    tried.step.recompute = way.recompute;
-    tried.memory.planner = way.planner;
-    tried.memory.layers = way.layers;
+    Scenario tried = told(way);
     if (way.planner != MemoryPlanner::off) tried.memory.budget = kAnyBudget;
     return simulated(way, plan_step(tried, weights_));
   }
 
   /// The plan that may choose anything; nothing where there is none.
   std::optional<Tried> free_plan() const {
-    Scenario tried = scenario_;
-    tried.step.recompute = Recompute::none;
-    tried.memory.planner = MemoryPlanner::tessera;
+    Scenario tried = told({.planner = MemoryPlanner::tessera});
     tried.memory.budget = budget_;
     const PlannedSteps steps = plan_step_memory(tried, weights_);
     if (!steps.memory.feasible()) return std::nullopt;
@@ -142,9 +148,7 @@ class Trials {
 
   /// The number of layers that `planner` needs on the stage that needs most.
   int layers_of(MemoryPlanner planner) const {
-    Scenario tried = scenario_;
-    tried.step.recompute = Recompute::none;
-    tried.memory.planner = planner;
+    Scenario tried = told({.planner = planner});
     tried.memory.budget = budget_;
     int most = 0;
     for (const StageMemoryPlan& stage : plan_step_memory(tried, weights_).memory.stages)
@@ -155,6 +159,16 @@ class Trials {
  private:
   /// Megatron's planners take their number of layers whatever the budget; that is judged behind.
   static constexpr Bytes kAnyBudget = Bytes(100'000'000'000'000);
+
+  Scenario told(const Way& way) const {
+    Scenario tried = scenario_;
+    tried.step.recompute = way.recompute;
+    tried.step.recompute_modules = way.modules;
+    tried.step.recompute_layers = 0;
+    tried.memory.planner = way.planner;
+    tried.memory.layers = way.layers;
+    return tried;
+  }
 
   Tried simulated(const Way& way, TimedProgram timed) const {
     Tried tried{.way = way, .fits = true, .step_time = {}, .peak = {}};
@@ -177,10 +191,12 @@ class Trials {
   Bytes budget_;
 };
 
-std::vector<Way> ways_of(const Framework& framework, const Trials& trials) {
+/// `modules`: those of the scenario's own choice.
+std::vector<Way> ways_of(const Framework& framework, const Trials& trials, const Texts& modules) {
   std::vector<Way> ways{{.recompute = Recompute::none}, {.recompute = Recompute::full}};
   if (framework.selective) ways.push_back({.recompute = Recompute::selective});
   if (!framework.layers) return ways;
+  if (!modules.empty()) ways.push_back({.recompute = Recompute::selective, .modules = modules});
   for (const MemoryPlanner planner :
        {MemoryPlanner::megatron_block, MemoryPlanner::megatron_uniform}) {
     const int layers = trials.layers_of(planner);
@@ -190,9 +206,9 @@ std::vector<Way> ways_of(const Framework& framework, const Trials& trials) {
   return ways;
 }
 
-Json json_of(const Framework& framework, const Tried& tried) {
+Json json_of(const Framework& framework, const Tried& tried, const Scenario& scenario) {
   return {{"options", framework.options(tried.way)},
-          {"settings", settings_of(tried.way)},
+          {"settings", settings_of(tried.way, scenario)},
           {"step_time_s", tried.step_time.value()},
           {"peak_bytes", tried.peak.value()},
           {"fits", tried.fits}};
@@ -216,7 +232,7 @@ Json framework_plan(const Scenario& scenario, const PredictorWeights& weights, B
                     const std::string& name, const PlanProgress& progress) {
   const Framework& framework = *std::ranges::find(kFrameworks, name, &Framework::name);
   const Trials trials(scenario, weights, budget);
-  const std::vector<Way> ways = ways_of(framework, trials);
+  const std::vector<Way> ways = ways_of(framework, trials, scenario.step.recompute_modules);
   std::vector<Tried> tried;
   Json refused = Json::array();
   for (const Way& way : ways) {
@@ -225,7 +241,7 @@ Json framework_plan(const Scenario& scenario, const PredictorWeights& weights, B
       tried.push_back(trials.of(way));
     } catch (const InputError& error) {  // not for this model
       if (way.recompute == Recompute::none && way.planner == MemoryPlanner::off) throw;
-      refused.push_back({{"settings", settings_of(way)}, {"why", error.what()}});
+      refused.push_back({{"settings", settings_of(way, scenario)}, {"why", error.what()}});
     }
   }
   progress(ways.size(), ways.size() + 1);
@@ -235,17 +251,17 @@ Json framework_plan(const Scenario& scenario, const PredictorWeights& weights, B
   if (std::ranges::find(framework.profiles, profile) == framework.profiles.end())
     answer["approximate"] = "the step is of framework profile " + profile +
                             ", which is not known to describe jobs of " + name;
-  answer.update(json_of(framework, best));
+  answer.update(json_of(framework, best, scenario));
   if (const std::optional<Tried> free = trials.free_plan()) {
     answer["free_plan"] = {{"step_time_s", free->step_time.value()},
                            {"peak_bytes", free->peak.value()}};
-    answer["lost"] = best.step_time / free->step_time - 1;
+    answer["lost"] = best.fits ? Json(best.step_time / free->step_time - 1) : Json(nullptr);
   } else {
     answer["free_plan"] = nullptr;
     answer["lost"] = nullptr;
   }
   answer["tried"] = Json::array();
-  for (const Tried& one : tried) answer["tried"].push_back(json_of(framework, one));
+  for (const Tried& one : tried) answer["tried"].push_back(json_of(framework, one, scenario));
   if (!refused.empty()) answer["refused"] = std::move(refused);
   return answer;
 }

@@ -134,6 +134,8 @@ class PlanQuestion {
                             .base_time = {},
                             .planned_time = {},
                             .simulated_time = {}};
+    if (scenario_.step.recompute != Recompute::none)
+      report.replaced = name_of(scenario_.step.recompute);
     if (simulates) {
       if (without_.is_null()) without_ = simulated_memory(steps.base);
       report.base_time = step_time_of(without_);

@@ -6,13 +6,10 @@
 #include <vector>
 
 #include "sim/collectives/collective.h"
-#include "sim/engine/network/device_load.h"
+#include "sim/plan/device_load.h"
 #include "sim/plan/timed_program.h"
 
 namespace tessera {
-
-/// What a collective takes from the kernels of `gpu` beside it while it moves data.
-DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu);
 
 /// What a collective or message costs, and the links that it takes.
 struct TransferCost {

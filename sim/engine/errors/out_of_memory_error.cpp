@@ -1,6 +1,5 @@
 #include "sim/engine/errors/out_of_memory_error.h"
 
-#include "hw/units/text.h"
 #include "sim/engine/errors/message_with_lines.h"
 #include "workloads/program/labels.h"
 
@@ -26,7 +25,7 @@ void check_static_memory(const TimedProgram& timed) {
     if (held <= limit) continue;
     lines.push_back("stage " + std::to_string(stage.stage) + " holds " + mebibytes(held) +
                     " all the time, " + mebibytes(held - limit) + " more than the limit of " +
-                    to_text(limit));
+                    mebibytes(limit));
   }
   if (!lines.empty()) throw OutOfMemoryError(lines);
 }
@@ -41,7 +40,7 @@ std::string text_of(const MemoryShortage& shortage, const TimedProgram& timed) {
   text += kernels ? timed.program.segment(op.segment).name : std::string(label_of(op.kind));
   if (op.micro_batch >= 0) text += " of micro-batch " + std::to_string(op.micro_batch);
   text += ") needs " + mebibytes(shortage.needed) + ", " + mebibytes(shortage.missing) +
-          " more than there is: the limit is " + to_text(timed.memory_limit.bytes);
+          " more than there is: the limit is " + mebibytes(timed.memory_limit.bytes);
   if (!timed.memory_limit.swap) text += ", and memory.swap is false";
   return text;
 }

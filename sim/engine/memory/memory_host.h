@@ -25,12 +25,14 @@ struct MemoryHost {
   std::int32_t ops() const { return static_cast<std::int32_t>(program.ops.size()); }
   const ProgramOp& op(std::int32_t op) const { return program.ops[static_cast<std::size_t>(op)]; }
   bool runs_kernels(std::int32_t op) const { return this->op(op).kind == OpKind::kernels; }
+  /// Of the kernels of `op` in the program's order, which the host has launched ahead.
+  Seconds first_time(std::int32_t op) const {
+    return timed.duration_of(rank, op, this->op(op).segment);
+  }
   /// Of the kernels of `op` when they run again, alone; at least what the host needs to launch
   /// them.
   Seconds rerun_time(std::int32_t op) const {
-    const SegmentId segment = this->op(op).segment;
-    return std::max(timed.duration_of(rank, op, segment),
-                    timed.segment_of(rank, segment).host_time);
+    return std::max(first_time(op), timed.segment_of(rank, this->op(op).segment).host_time);
   }
   /// Highest memory of `op` above that before it.
   Bytes taken_by(std::int32_t op) const {

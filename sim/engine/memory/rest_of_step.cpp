@@ -89,6 +89,7 @@ class RestBuilder {
   void add(std::int32_t op, bool done) {
     remat::OpSpec spec;
     spec.time = std::llround(host_.rerun_time(op).value() * 1e9);
+    spec.first_time = std::llround(host_.first_time(op).value() * 1e9);
     spec.recomputable = uses_.can_rerun(op) && (!done || can_run(op));
     if (!done || spec.recomputable) {
       for (const std::int32_t tensor : uses_.read_by(op))

@@ -4,8 +4,8 @@
 
 #include "hw/units/quantity.h"
 #include "sim/collectives/chunk_schedule.h"
-#include "sim/engine/network/device_load.h"
 #include "sim/engine/network/link_paths.h"
+#include "sim/plan/device_load.h"
 
 namespace tessera {
 

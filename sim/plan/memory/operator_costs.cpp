@@ -5,6 +5,7 @@
 
 #include "sim/collectives/collective.h"
 #include "sim/collectives/rings/ring_shift.h"
+#include "sim/plan/time_segments.h"
 #include "workloads/program/process_groups.h"
 
 namespace tessera {
@@ -52,7 +53,7 @@ OpCost OperatorCosts::of(const GraphOp& op) {
   if (op.kind != GraphOpKind::kernel) return {};
   const auto [entry, is_new] = kernels_.try_emplace(op.kernel);
   if (is_new) entry->second = predictor_.predict(op.kernel).duration;
-  return {.time = entry->second};
+  return {.time = entry->second, .product = loses_multiprocessors(op.kernel.kind)};
 }
 
 const OpCost& OperatorCosts::collective(const GraphOp& op) {
@@ -72,8 +73,10 @@ OpCost OperatorCosts::collective_alone(const GraphOp& op) {
           ? ring_shift_cost(timed_.topology, call.bytes, gpus, settings.tuning(), call.copy_engines)
           : collective_cost(timed_.topology, call, gpus, settings.tuning());
   const bool shares_links = settings.fidelity != NetworkFidelity::analytic;
-  return shares_links ? over_host_port(cost, gpus, timed_.topology)
-                      : OpCost{.time = cost.solo_time};
+  OpCost result =
+      shares_links ? over_host_port(cost, gpus, timed_.topology) : OpCost{.time = cost.solo_time};
+  if (settings.slows_kernels) result.load = load_of(cost, timed_.topology.cluster().node.gpu);
+  return result;
 }
 
 const std::vector<int>& OperatorCosts::gpus_of(GroupKind group) {

@@ -143,9 +143,10 @@ void judge(StageMemoryPlan& plan, Bytes budget, Bytes host_bytes, const Allocato
   const bool on_host = plan.host_bytes > host_bytes;
   plan.infeasible =
       "stage " + std::to_string(plan.stage) + ": " +
-      (on_host ? "its optimizer states need " + to_text(plan.host_bytes) + " of host memory, "
-               : "without its optimizer states the peak is " + to_text(plan.planned_peak) + ", ") +
-      to_text(plan.missing) + " more than " + (on_host ? "there is" : "the budget");
+      (on_host ? "its optimizer states need " + to_short_text(plan.host_bytes) + " of host memory, "
+               : "without its optimizer states the peak is " + to_short_text(plan.planned_peak) +
+                     ", ") +
+      to_short_text(plan.missing) + " more than " + (on_host ? "there is" : "the budget");
 }
 
 }  // namespace

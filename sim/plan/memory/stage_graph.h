@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "sim/plan/device_load.h"
 #include "sim/remat/graph.h"
 #include "workloads/memory/stage_ops.h"
 
@@ -40,6 +41,8 @@ struct OpCost {
   Seconds moving = {};        ///< of that, over the GPU's own link to the host's side of the node
   BytesPerSecond rate = {};   ///< at which it does
   BytesPerSecond limit = {};  ///< of that link
+  bool product = false;       ///< a kernel that keeps to multiprocessors (TimedSegment)
+  DeviceLoad load = {};       ///< of a collective; nothing where kernels are not slowed
 };
 using OpTime = std::function<OpCost(const GraphOp&)>;
 

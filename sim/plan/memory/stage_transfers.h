@@ -29,14 +29,15 @@ struct StageWalkSetting {
 };
 
 /// By op: ahead of which it counts in memory. Gathers where they start at the earliest, reductions
-/// of gradients and what follows them on their stream where they end, each op taking as long as it
-/// takes alone: what they free is there until then. Others are their own place.
+/// of gradients and what follows them on their stream where they end, as in walked_time(): what
+/// they free is there until then. Others are their own place.
 std::vector<std::size_t> places_in_memory(const RankProgram& stage,
                                           const StageWalkSetting& setting);
 
-/// When all ops have ended, each as long as it takes alone, behind its stream and what it waits
-/// for. Under a limit kernels wait for room until collectives have freed theirs; where none will,
-/// they do not.
+/// When all ops have ended, each behind its stream and what it waits for. Kernels and collectives
+/// beside each other take longer as the engine has it (device_load.h), all else as long as alone.
+/// Under a limit kernels wait for room until collectives have freed theirs; where none will, they
+/// do not.
 Seconds walked_time(const RankProgram& stage, const StageWalkSetting& setting);
 
 /// Gathers of parameters and reductions of gradients beside the passes of `chunk`, as its first

@@ -31,7 +31,7 @@ class ProfilePicture {
     area(after_, look_of(TimeCategory::forward).colour, 0.7);
     const double y = y_of(memory_.budget);
     canvas_.line({kPlotLeft, y}, {kPlanWidth - kPlotRight, y}, kBudgetColour, "6 4");
-    canvas_.text({kPlotLeft + 4, y - 5}, "budget " + to_text(memory_.budget),
+    canvas_.text({kPlotLeft + 4, y - 5}, "budget " + to_short_text(memory_.budget),
                  {.fill = kBudgetColour});
     axis();
     return canvas_.finish();

@@ -139,14 +139,21 @@ ordered_json decisions_of(const StageMemoryPlan& plan) {
           {"offload", std::move(offload)}};
 }
 
+/// Neither time of the table is of the scenario as it is.
+std::string replaced_line(const MemoryPlanReport& report) {
+  return report.replaced.empty() ? ""
+                                 : "in place of training.recompute = " + report.replaced +
+                                       ", without which both times are\n";
+}
+
 }  // namespace
 
 std::string memory_plan_table(const MemoryPlanReport& report) {
   const PlannedStep& memory = report.steps->memory;
   std::string text =
-      report.scenario + ": " + report.planner + " within " + to_text(memory.budget) +
+      report.scenario + ": " + report.planner + " within " + to_short_text(memory.budget) +
       " per GPU; host link " + to_short_text(BytesPerSecond(memory.link.bytes_per_ns * 1e9)) +
-      " per direction; memory in GiB\n\n" +
+      " per direction; memory in GiB\n" + replaced_line(report) + "\n" +
       text_line("%5s %9s %7s %7s %7s %6s %7s %7s %8s %8s", "stage", "in flight", "static", "before",
                 "after", "rerun", "swapped", "copied", "pass ms", "added %");
   for (const StageMemoryPlan& plan : memory.stages) text += stage_row(plan);

@@ -18,6 +18,7 @@ struct MemoryPlanReport {
   std::optional<Seconds> planned_time;    ///< expected: base plus what the plans add
   std::optional<Seconds> simulated_time;  ///< with the plans' kernels and copies; nothing where a
                                           ///< stage has no plan
+  std::string replaced = {};  ///< the scenario's training.recompute; empty where it is none
 };
 
 /// A table by stage, the step time without and with the plans.

@@ -205,7 +205,7 @@ std::string pressure_row(const MemoryReport& memory) {
         gibibytes(memory.pressure_bytes));
   if (memory.pressure_reruns > 0)
     add(std::to_string(memory.pressure_reruns) + " segments run again, " +
-        to_text(memory.pressure_rerun_time));
+        to_short_text(memory.pressure_rerun_time));
   return text;
 }
 

@@ -44,8 +44,8 @@ void check_node(const Scenario& scenario, Problems& problems) {
   const Bytes held = held_by_node(scenario);
   if (node.host_memory > Bytes(0) && held > node.host_memory)
     problems.push_back({kField,
-                        "takes " + to_text(held) + " of host memory, and " + node.id + " has " +
-                            to_text(node.host_memory),
+                        "takes " + to_short_text(held) + " of host memory, and " + node.id +
+                            " has " + to_short_text(node.host_memory),
                         "divide the states over more GPUs, or use false",
                         {"cluster.node.host_memory"}});
 }

@@ -55,8 +55,16 @@ void FrameworkRules::check_schedule_of(std::int64_t micro_batches) {
     fail("training.schedule", "dualpipe is an order of training", "use mode: training");
 }
 
-/// What the schedule over chunks in a V asks for.
+/// What the schedule over chunks in a V asks for. Where no layout of the job has it, nothing is
+/// said of the layout.
 void FrameworkRules::check_v() {
+  const bool llama = model_.family == ModelFamily::llama;
+  if (!llama || !step_.framework.splits_stages)
+    return fail("training.schedule",
+                "zbv is torch.distributed.pipelining's (ZBVZeroBubble), whose stages torchtitan "
+                "has of Llamas alone",
+                llama ? "use framework: torchtitan and virtual_stages: 2, or schedule: zb_h1"
+                      : "use schedule: zb_h1, of framework: megatron");
   if (step_.layout.virtual_stages != 2 || step_.layout.pipeline < 2)
     fail("parallelism.virtual_stages",
          std::to_string(step_.layout.virtual_stages) + " on " +
@@ -64,9 +72,6 @@ void FrameworkRules::check_v() {
              " stages with zbv, whose stages hold the two "
              "sides of a V",
          "use 2, and 2 stages or more");
-  if (!step_.framework.splits_stages)
-    fail("training.schedule", "zbv is torch.distributed.pipelining's (ZBVZeroBubble)",
-         "use framework: torchtitan, or schedule: zb_h1");
   if (step_.mode != StepMode::training)
     fail("training.schedule", "zbv is an order of training", "use mode: training");
 }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/engine/network/device_load.h"
+#include "sim/plan/device_load.h"
 #include "tests/app/search/search_fixture.h"
 
 namespace tessera {

@@ -31,6 +31,21 @@ TEST(GraphProblem, IsTheSameWhateverTheNames) {
   EXPECT_FALSE(three().same_problem(graph("three", 10, 100)));
 }
 
+/// b takes 1 ns where the host has launched it ahead, and 3 where it runs again.
+TEST(Replay, ARunInProgramOrderMayHaveATimeOfItsOwn) {
+  const Graph graph("three",
+                    {{.name = "a", .time = 4, .out_bytes = {10}},
+                     {.name = "b", .time = 3, .inputs = {0}, .out_bytes = {5}, .first_time = 1},
+                     {.name = "c", .time = 2, .inputs = {0, 1}, .out_bytes = {1}}},
+                    {2}, 100);
+  EXPECT_EQ(graph.base_time(), 4 + 1 + 2);
+  const ReplayResult result =
+      replay(graph, {compute(0), compute(1), {Action::drop, 1}, compute(1), compute(2)}, {});
+  EXPECT_EQ(result.time, 4 + 1 + 3 + 2);
+  EXPECT_EQ(result.recompute, 3);
+  EXPECT_FALSE(graph.same_problem(three()));
+}
+
 TEST(Replay, CountsOutputsFromTheStartAndWorkspaceUntilTheEnd) {
   // Static 100; b runs with a 10, its output 5 and its workspace 2.
   const ReplayResult result = replay(three(), {compute(0), compute(1), compute(2)}, {});

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/collectives/collective.h"
-#include "sim/engine/network/device_load.h"
+#include "sim/plan/device_load.h"
 #include "tests/sim/engine/forked_simulation.h"
 #include "tests/sim/engine/program_builder.h"
 

@@ -71,6 +71,19 @@ TEST(CheckScenario, WhatIsOfExpertsOrAdaptersThatThereAreNotIsRefused) {
   EXPECT_EQ(framework_problem_of(scenario), "training.lora_targets");
 }
 
+/// One hint asked for virtual_stages: 2, the next one for torchtitan, that one for Megatron again.
+TEST(CheckScenario, AScheduleThatNoLayoutOfTheModelHasIsRefusedOnce) {
+  Scenario scenario = sound();
+  scenario.step.framework.modules = ModuleTree::megatron;
+  scenario.step.layout.pipeline = 4;
+  EXPECT_TRUE(check_scenario(scenario).empty());
+  scenario.step.schedule = PipelineSchedule::zbv;
+  const std::vector<Problem> problems = check_scenario(scenario);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems.front().where, "training.schedule");
+  EXPECT_EQ(problems.front().hint, "use schedule: zb_h1, of framework: megatron");
+}
+
 TEST(CheckScenario, ScalesPerBlockAreForBlackwell) {
   Scenario scenario = sound();
   scenario.cluster.node.gpu.bf16 = scenario.cluster.node.gpu.fp8 = 100_TFLOPS;

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "hw/gpu.h"
+#include "sim/collectives/collective.h"
 #include "workloads/program/program.h"
 
 namespace tessera {
@@ -15,6 +17,9 @@ struct DeviceLoad {
 
   bool operator==(const DeviceLoad&) const = default;
 };
+
+/// What a collective takes from the kernels of `gpu` beside it while it moves data.
+DeviceLoad load_of(const CollectiveCost& cost, const GpuSpec& gpu);
 
 inline DeviceLoad operator+(const DeviceLoad& a, const DeviceLoad& b) {
   return {a.multiprocessors + b.multiprocessors, a.bandwidth + b.bandwidth};
