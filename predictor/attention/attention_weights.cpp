@@ -3,9 +3,22 @@
 #include <cmath>
 
 #include "hw/units/input_error.h"
+#include "predictor/weights/field_list.h"
 #include "predictor/weights/weights.pb.h"
 
 namespace tessera {
+
+// Found by the types of their arguments, which a namespace without a name would prevent.
+static void fields(Is<AttentionProfile> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(gpu);
+  TESSERA_FIELD(stack);
+  TESSERA_FIELD(served);
+  TESSERA_FIELD(causal);
+  TESSERA_FIELD(full);
+  TESSERA_FIELD(bulk_copies);
+  TESSERA_FIELD(spread);
+}
+
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
@@ -32,40 +45,18 @@ void read_values(const google::protobuf::RepeatedField<double>& from, std::array
   }
 }
 
-void write(const TrainingData& from, weights::TrainingData& to) {
-  to.set_file(from.file);
-  to.set_fnv1a(from.fnv1a);
-  to.set_rows(from.rows);
-}
-
-TrainingData read(const weights::TrainingData& from) {
-  return {.file = from.file(), .fnv1a = from.fnv1a(), .rows = from.rows()};
-}
-
 void write(const AttentionProfile& from, weights::AttentionProfile& to) {
-  to.set_gpu(from.gpu);
-  to.set_stack(from.stack);
+  write_fields(from, to);
   to.set_implementation(static_cast<unsigned>(from.implementation));
-  to.set_served(from.served);
-  to.set_causal(from.causal);
-  to.set_full(from.full);
-  to.set_bulk_copies(from.bulk_copies);
   to.mutable_parameters()->Assign(from.parameters.begin(), from.parameters.end());
-  to.set_spread(from.spread);
 }
 
 AttentionProfile read(const weights::AttentionProfile& from, const std::filesystem::path& path) {
   if (from.implementation() >= kAttentionImplementations)
     fail(path, "names an implementation that this version does not know");
-  AttentionProfile to{.gpu = from.gpu(),
-                      .stack = from.stack(),
-                      .implementation = static_cast<AttentionImplementation>(from.implementation()),
-                      .served = from.served(),
-                      .causal = from.causal(),
-                      .full = from.full(),
-                      .bulk_copies = from.bulk_copies(),
-                      .parameters = {},
-                      .spread = from.spread()};
+  AttentionProfile to;
+  to.implementation = static_cast<AttentionImplementation>(from.implementation());
+  read_fields(from, to);
   read_values(from.parameters(), to.parameters, path);
   return to;
 }
@@ -76,7 +67,7 @@ AttentionWeights attention_weights(const weights::Attention& from,
                                    const std::filesystem::path& path) {
   check_version(from.schema_version(), AttentionWeights::kSchemaVersion, path);
   AttentionWeights to;
-  to.data = read(from.data());
+  read_fields(from.data(), to.data);
   to.backward = {.at_2048 = from.backward_at_2048(), .slope = from.backward_slope()};
   std::array<double, 3> flash1{};
   read_values(from.flash1(), flash1, path);
@@ -89,7 +80,7 @@ AttentionWeights attention_weights(const weights::Attention& from,
 
 void write(const AttentionWeights& from, weights::Attention& to) {
   to.set_schema_version(AttentionWeights::kSchemaVersion);
-  write(from.data, *to.mutable_data());
+  write_fields(from.data, *to.mutable_data());
   for (const AttentionProfile& profile : from.profiles) write(profile, *to.add_profiles());
   to.set_backward_at_2048(from.backward.at_2048);
   to.set_backward_slope(from.backward.slope);
@@ -103,7 +94,7 @@ HalfMemoryWeights half_memory_weights(const weights::HalfMemory& from,
                                       const std::filesystem::path& path) {
   check_version(from.schema_version(), HalfMemoryWeights::kSchemaVersion, path);
   HalfMemoryWeights to;
-  to.data = read(from.data());
+  read_fields(from.data(), to.data);
   to.gpu = from.gpu();
   if (from.classes_size() != static_cast<int>(kHalfMemoryOps))
     fail(path, "holds another number of operators than this version");
@@ -117,7 +108,7 @@ HalfMemoryWeights half_memory_weights(const weights::HalfMemory& from,
 
 void write(const HalfMemoryWeights& from, weights::HalfMemory& to) {
   to.set_schema_version(HalfMemoryWeights::kSchemaVersion);
-  write(from.data, *to.mutable_data());
+  write_fields(from.data, *to.mutable_data());
   to.set_gpu(from.gpu);
   for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
     auto& of_op = *to.add_classes();

@@ -112,6 +112,19 @@ GpuEffect effect_of_measured(const TrainedGpu& gpu, const PredictorWeights& weig
   return effect;
 }
 
+/// Of a description that keeps the id of a measured card and changes its power.
+GpuEffect effect_at_tdp(const GpuSpec& gpu, const TrainedGpu& own,
+                        const PredictorWeights& weights) {
+  GpuEffect effect = effect_of_measured(own, weights);
+  const auto watts = [&](double tdp) { return sustained_flops(1, tdp, own.efficiency_steps); };
+  effect.sustained_flops = effect.sustained_flops > 0
+                               ? effect.sustained_flops * watts(gpu.tdp.value()) / watts(own.tdp)
+                               : sustained_by_rule(gpu_traits(gpu), weights);
+  effect.provenance = EffectProvenance::twin_die;
+  effect.reason = "same die as " + gpu.id + ", with another tdp than it was measured with";
+  return effect;
+}
+
 }  // namespace
 
 double sustained_flops(double kappa, double tdp_watts, int efficiency_steps) {
@@ -150,7 +163,11 @@ GpuEffect effect_by_rule(const GpuSpec& gpu, const PredictorWeights& weights) {
 GpuEffect effect_for(const GpuSpec& gpu, const PredictorWeights& weights) {
   const auto own = std::ranges::find_if(
       weights.gpus, [&](const TrainedGpu& g) { return g.effect.gpu == gpu.id; });
-  if (own != weights.gpus.end()) return effect_of_measured(*own, weights);
+  if (own != weights.gpus.end()) {
+    const bool known = own->tdp > 0 && gpu.tdp.value() > 0;
+    const bool other_tdp = known && std::abs(gpu.tdp.value() - own->tdp) > 0.5;  // [W]
+    return other_tdp ? effect_at_tdp(gpu, *own, weights) : effect_of_measured(*own, weights);
+  }
   const auto twin = std::ranges::find_if(
       weights.gpus, [&](const TrainedGpu& g) { return !gpu.die.empty() && g.die == gpu.die; });
   if (twin == weights.gpus.end()) return effect_by_rule(gpu, weights);

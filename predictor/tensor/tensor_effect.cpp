@@ -147,7 +147,9 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, double watts,
   effect.stack = mean_stack(source);
   effect.spread =
       std::hypot(judged::kUnseenGpu, judged::kPerGeneration * steps, source.stack_spread);
-  effect.reason = gpu.id + " was never measured with tensor cores: rates as " + source.gpu;
+  effect.reason = gpu.id == source.gpu ? gpu.id + " with another tdp than it was measured with"
+                                       : gpu.id + " was never measured with tensor cores";
+  effect.reason += ": rates as " + source.gpu;
   effect.never_timed = "rates of " + source.gpu;
   if (vendor) use_clock(source.clock, gpu.boost_clock.value(), effect);
   if (steps > 0) effect.reason += ", " + std::to_string(steps) + " architecture(s) away";
@@ -162,6 +164,14 @@ void use_rule(const TensorGpuWeights& source, const GpuSpec& gpu, double watts,
     effect.spread = std::hypot(effect.spread, judged::kLowPower);
     effect.reason += "; a card of little power, so long calls may be slower";
   }
+}
+
+/// A description that keeps the id of a measured card and changes its power is another card.
+bool has_watts_of(const GpuSpec& gpu, const TensorGpuWeights& source) {
+  constexpr double kRounding = 0.01;
+  const double watts = watts_per_flops(gpu, Precision::bf16, tensor_traits(gpu, Precision::bf16));
+  const bool comparable = gpu.tdp.value() > 0 && source.watts_per_flops > 0;
+  return !comparable || watts >= source.watts_per_flops * (1 - kRounding);
 }
 
 }  // namespace
@@ -200,7 +210,7 @@ TensorEffect tensor_effect(const GpuSpec& gpu, Precision precision, const Tensor
                : nearest(weights, other_vendor ? contemporary(gpu.architecture) : gpu.architecture);
   TensorEffect effect{
       .gpu = source.effect, .long_spread = source.long_spread, .short_spread = source.short_spread};
-  if (measured)
+  if (measured && has_watts_of(gpu, source))
     use_measured(source, precision, stack, effect);
   else
     use_rule(source, gpu, watts_per_flops(gpu, precision, tensor_traits(gpu, precision)), effect);

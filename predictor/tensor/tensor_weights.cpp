@@ -6,9 +6,34 @@
 #include <string_view>
 
 #include "hw/units/input_error.h"
+#include "predictor/weights/field_list.h"
 #include "predictor/weights/weights.pb.h"
 
 namespace tessera {
+
+// Found by the types of their arguments, which a namespace without a name would prevent.
+static void fields(Is<TensorStackWeights> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(name);
+  TESSERA_FIELD(rows);
+}
+
+static void fields(Is<TensorGpuWeights> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(gpu);
+  TESSERA_FIELD(die);
+  TESSERA_FIELD(watts_per_flops);
+  TESSERA_FIELD(clock);
+  TESSERA_FIELD(stack_spread);
+  TESSERA_FIELD(long_spread);
+  TESSERA_FIELD(short_spread);
+}
+
+static void fields(Is<TensorWeights> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(file);
+  TESSERA_FIELD(fnv1a);
+  TESSERA_FIELD(rows);
+  TESSERA_FIELD(quantisation_rule);
+}
+
 namespace {
 
 /// Names in the order of Architecture.
@@ -71,48 +96,38 @@ void check(const TensorStackWeights& stack, const std::filesystem::path& path) {
     fail(path, "holds effects of the library '" + stack.name + "' outside of their range");
 }
 
-void write(const TensorGpuWeights& from, weights::TensorGpu& to) {
-  to.set_gpu(from.gpu);
-  to.set_architecture(std::string(kArchitectures[static_cast<std::size_t>(from.architecture)]));
-  to.set_watts_per_flops(from.watts_per_flops);
-  to.set_clock(from.clock);
-  to.set_die(from.die);
+void write(const TensorStackWeights& from, weights::TensorStack& to) {
+  write_fields(from, to);
+  to.set_precision(std::string(name_of(from.precision)));
   write(from.effect.values(), *to.mutable_effect());
-  to.set_stack_spread(from.stack_spread);
-  to.set_long_spread(from.long_spread);
-  to.set_short_spread(from.short_spread);
-  for (const TensorStackWeights& from_stack : from.stacks) {
-    weights::TensorStack& stack = *to.add_stacks();
-    stack.set_name(from_stack.name);
-    stack.set_precision(std::string(name_of(from_stack.precision)));
-    stack.set_rows(from_stack.rows);
-    write(from_stack.effect.values(), *stack.mutable_effect());
-  }
+}
+
+TensorStackWeights read(const weights::TensorStack& from, const std::filesystem::path& path) {
+  TensorStackWeights to;
+  to.precision = read_precision(from.precision(), path);
+  to.effect =
+      read_parameters<TensorStackEffect<double>>(from.effect(), "effects of a library", path);
+  read_fields(from, to);
+  check(to, path);
+  return to;
+}
+
+void write(const TensorGpuWeights& from, weights::TensorGpu& to) {
+  write_fields(from, to);
+  to.set_architecture(std::string(kArchitectures[static_cast<std::size_t>(from.architecture)]));
+  write(from.effect.values(), *to.mutable_effect());
+  for (const TensorStackWeights& stack : from.stacks) write(stack, *to.add_stacks());
 }
 
 TensorGpuWeights read(const weights::TensorGpu& from, const std::filesystem::path& path) {
   const auto named = std::ranges::find(kArchitectures, from.architecture());
   if (named == kArchitectures.end())
     fail(path, "names the architecture '" + from.architecture() + "', which is unknown");
-  TensorGpuWeights to{
-      .gpu = from.gpu(),
-      .die = from.die(),
-      .architecture = static_cast<Architecture>(named - kArchitectures.begin()),
-      .watts_per_flops = from.watts_per_flops(),
-      .clock = from.clock(),
-      .effect = read_parameters<TensorGpuEffect<double>>(from.effect(), "effects of a GPU", path),
-      .stack_spread = from.stack_spread(),
-      .long_spread = from.long_spread(),
-      .short_spread = from.short_spread(),
-      .stacks = {}};
-  for (const weights::TensorStack& stack : from.stacks()) {
-    to.stacks.push_back({.name = stack.name(),
-                         .precision = read_precision(stack.precision(), path),
-                         .rows = stack.rows(),
-                         .effect = read_parameters<TensorStackEffect<double>>(
-                             stack.effect(), "effects of a library", path)});
-    check(to.stacks.back(), path);
-  }
+  TensorGpuWeights to;
+  to.architecture = static_cast<Architecture>(named - kArchitectures.begin());
+  to.effect = read_parameters<TensorGpuEffect<double>>(from.effect(), "effects of a GPU", path);
+  read_fields(from, to);
+  for (const weights::TensorStack& stack : from.stacks()) to.stacks.push_back(read(stack, path));
   if (to.stacks.empty()) fail(path, "holds no library for " + to.gpu);
   return to;
 }
@@ -121,10 +136,7 @@ TensorGpuWeights read(const weights::TensorGpu& from, const std::filesystem::pat
 
 void write(const TensorWeights& from, weights::TensorGemm& to) {
   to.set_schema_version(TensorWeights::kSchemaVersion);
-  to.set_file(from.file);
-  to.set_fnv1a(from.fnv1a);
-  to.set_rows(from.rows);
-  to.set_quantisation_rule(from.quantisation_rule);
+  write_fields(from, to);
   write(from.shared.values(), *to.mutable_shared());
   for (const TensorGpuWeights& gpu : from.gpus) write(gpu, *to.add_gpus());
   write(from.range, *to.mutable_range());
@@ -136,15 +148,11 @@ TensorWeights tensor_weights(const weights::TensorGemm& message,
     fail(path, "has tensor-core products of schema version " +
                    std::to_string(message.schema_version()) + ", not " +
                    std::to_string(TensorWeights::kSchemaVersion));
-  TensorWeights weights{
-      .file = message.file(),
-      .fnv1a = message.fnv1a(),
-      .rows = message.rows(),
-      .quantisation_rule = message.quantisation_rule(),
-      .shared =
-          read_parameters<TensorParameters<double>>(message.shared(), "shared parameters", path),
-      .gpus = {},
-      .range = read_values<std::tuple_size_v<GemmRange>>(message.range(), "largest sizes", path)};
+  TensorWeights weights;
+  weights.shared =
+      read_parameters<TensorParameters<double>>(message.shared(), "shared parameters", path);
+  weights.range = read_values<std::tuple_size_v<GemmRange>>(message.range(), "largest sizes", path);
+  read_fields(message, weights);
   check(weights.shared, path);
   for (const weights::TensorGpu& gpu : message.gpus()) weights.gpus.push_back(read(gpu, path));
   if (weights.gpus.empty()) fail(path, "holds no GPU with tensor cores");

@@ -61,10 +61,6 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
   return result;
 }
 
-PredictorWeights load_weights_if_any(const std::filesystem::path& path) {
-  return is_there(path) ? load_weights(path) : PredictorWeights();
-}
-
 void save_weights(const PredictorWeights& weights, const std::filesystem::path& path) {
   replace_file(path, message_of(weights).SerializeAsString());
 }

@@ -97,8 +97,6 @@ struct PredictorWeights {
 
 /// Throws InputError naming the file: missing, damaged, or of another schema or feature version.
 PredictorWeights load_weights(const std::filesystem::path& path);
-/// The same, or empty weights where the file does not exist.
-PredictorWeights load_weights_if_any(const std::filesystem::path& path);
 /// Same weights, same bytes, section by section: one that does not change keeps its bytes. Writes a
 /// temporary file and renames it.
 void save_weights(const PredictorWeights& weights, const std::filesystem::path& path);

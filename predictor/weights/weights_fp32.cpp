@@ -4,9 +4,97 @@
 #include <string>
 
 #include "hw/units/input_error.h"
+#include "predictor/weights/field_list.h"
 #include "predictor/weights/weights.pb.h"
 
 namespace tessera {
+
+// Found by the types of their arguments, which a namespace without a name would prevent.
+static void fields(Is<GemmParameters<double>> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(norm);
+  TESSERA_FIELD(prologue);
+  TESSERA_FIELD(memory);
+  TESSERA_FIELD(split_seconds);
+  TESSERA_FIELD(stride_maxwell);
+  TESSERA_FIELD(stride);
+  TESSERA_FIELD(stride_centre);
+  TESSERA_FIELD(stride_width);
+  TESSERA_FIELD(stride_rows);
+  TESSERA_FIELD(misaligned_maxwell);
+  TESSERA_FIELD(misaligned);
+  TESSERA_FIELD(launch_share);
+}
+
+static void fields(Is<MemoryParameters<double>> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(l2_centre);
+  TESSERA_FIELD(l2_slope);
+  TESSERA_FIELD(l2_speedup);
+  TESSERA_FIELD(softmax_row);
+  TESSERA_FIELD(layer_norm_row);
+  TESSERA_FIELD(wide_softmax);
+}
+
+static void fields(Is<ConvolutionParameters<double>> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(norm);
+  TESSERA_FIELD(prologue);
+  TESSERA_FIELD(memory);
+  TESSERA_FIELD(transform);
+  TESSERA_FIELD(implicit);
+  TESSERA_FIELD(fused);
+  TESSERA_FIELD(stage_seconds);
+  TESSERA_FIELD(launch_share);
+  TESSERA_FIELD(quantisation);
+}
+
+static void fields(Is<ConvolutionWeights> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(shift);
+  TESSERA_FIELD(floor_seconds);
+}
+
+static void fields(Is<EffectRule> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(power_limit);
+  TESSERA_FIELD(session_pooling);
+}
+
+static void fields(Is<LogSpread> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(gpu);
+  TESSERA_FIELD(shape);
+}
+
+static void fields(Is<GpuEffect> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(gpu);
+  TESSERA_FIELD(gemm_slowdown);
+  TESSERA_FIELD(batched_slowdown);
+  TESSERA_FIELD(sustained_flops);
+  TESSERA_FIELD(reason);
+}
+
+static void fields(Is<TrainedGpu> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(die);
+  TESSERA_FIELD(lanes_per_sm);
+  TESSERA_FIELD(efficiency_steps);
+  TESSERA_FIELD(hbm);
+  TESSERA_FIELD(reached_flops);
+}
+
+static void fields(Is<TileExample> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(log_batch);
+  TESSERA_FIELD(log_m);
+  TESSERA_FIELD(log_n);
+  TESSERA_FIELD(log_k);
+  TESSERA_FIELD(tile_m);
+  TESSERA_FIELD(tile_n);
+}
+
+static void fields(Is<LogoScore> auto& value, auto& message, const auto& each) {
+  TESSERA_FIELD(form);
+  TESSERA_FIELD(gpu);
+  TESSERA_FIELD(op);
+  TESSERA_FIELD(n);
+  TESSERA_FIELD(mean_abs_error_pct);
+  TESSERA_FIELD(median_abs_error_pct);
+}
+
 namespace {
 
 [[noreturn]] void refuse_fp32(const std::filesystem::path& path, std::string what) {
@@ -25,19 +113,7 @@ void read_values(const google::protobuf::RepeatedField<double>& from, std::array
 }
 
 void write(const GemmWeights& from, weights::Gemm& to) {
-  const GemmParameters<double>& shared = from.shared;
-  to.set_norm(shared.norm);
-  to.set_prologue(shared.prologue);
-  to.set_memory(shared.memory);
-  to.set_split_seconds(shared.split_seconds);
-  to.set_stride_maxwell(shared.stride_maxwell);
-  to.set_stride(shared.stride);
-  to.set_stride_centre(shared.stride_centre);
-  to.set_stride_width(shared.stride_width);
-  to.set_stride_rows(shared.stride_rows);
-  to.set_misaligned_maxwell(shared.misaligned_maxwell);
-  to.set_misaligned(shared.misaligned);
-  to.set_launch_share(shared.launch_share);
+  write_fields(from.shared, to);
   for (const TileMenu<double>& from_menu : from.menus) {
     weights::TileMenu& menu = *to.add_menus();
     menu.set_quantisation(from_menu.quantisation);
@@ -46,19 +122,8 @@ void write(const GemmWeights& from, weights::Gemm& to) {
 }
 
 GemmWeights read(const weights::Gemm& from, const std::filesystem::path& path) {
-  GemmWeights to{.shared = {.norm = from.norm(),
-                            .prologue = from.prologue(),
-                            .memory = from.memory(),
-                            .split_seconds = from.split_seconds(),
-                            .stride_maxwell = from.stride_maxwell(),
-                            .stride = from.stride(),
-                            .stride_centre = from.stride_centre(),
-                            .stride_width = from.stride_width(),
-                            .stride_rows = from.stride_rows(),
-                            .misaligned_maxwell = from.misaligned_maxwell(),
-                            .misaligned = from.misaligned(),
-                            .launch_share = from.launch_share()},
-                 .menus = {}};
+  GemmWeights to;
+  read_fields(from, to.shared);
   if (from.menus_size() != static_cast<int>(kSgemmFamilies))
     refuse_fp32(path, "holds another number of kernel families than this version");
   for (int family = 0; family < from.menus_size(); ++family) {
@@ -70,56 +135,27 @@ GemmWeights read(const weights::Gemm& from, const std::filesystem::path& path) {
 }
 
 void write(const MemoryParameters<double>& from, weights::Memory& to) {
-  to.set_l2_centre(from.l2_centre);
-  to.set_l2_slope(from.l2_slope);
-  to.set_l2_speedup(from.l2_speedup);
-  to.set_softmax_row(from.softmax_row);
-  to.set_layer_norm_row(from.layer_norm_row);
-  to.set_wide_softmax(from.wide_softmax);
+  write_fields(from, to);
   to.mutable_launch_share()->Assign(from.launch_share.begin(), from.launch_share.end());
 }
 
 MemoryParameters<double> read(const weights::Memory& from, const std::filesystem::path& path) {
-  MemoryParameters<double> to{.l2_centre = from.l2_centre(),
-                              .l2_slope = from.l2_slope(),
-                              .l2_speedup = from.l2_speedup(),
-                              .softmax_row = from.softmax_row(),
-                              .layer_norm_row = from.layer_norm_row(),
-                              .wide_softmax = from.wide_softmax(),
-                              .launch_share = {}};
+  MemoryParameters<double> to{};
+  read_fields(from, to);
   read_values(from.launch_share(), to.launch_share, "memory classes", path);
   return to;
 }
 
 void write(const ConvolutionWeights& from, weights::Convolution& to) {
-  const ConvolutionParameters<double>& shared = from.shared;
-  to.set_norm(shared.norm);
-  to.set_prologue(shared.prologue);
-  to.set_memory(shared.memory);
-  to.set_transform(shared.transform);
-  to.set_implicit(shared.implicit);
-  to.set_fused(shared.fused);
-  to.set_stage_seconds(shared.stage_seconds);
-  to.set_launch_share(shared.launch_share);
-  to.set_quantisation(shared.quantisation);
-  to.mutable_penalty()->Assign(shared.penalty.begin(), shared.penalty.end());
-  to.set_shift(from.shift);
-  to.set_floor_seconds(from.floor_seconds);
+  write_fields(from, to);
+  write_fields(from.shared, to);
+  to.mutable_penalty()->Assign(from.shared.penalty.begin(), from.shared.penalty.end());
 }
 
 ConvolutionWeights read(const weights::Convolution& from, const std::filesystem::path& path) {
-  ConvolutionWeights to{.shared = {.norm = from.norm(),
-                                   .prologue = from.prologue(),
-                                   .memory = from.memory(),
-                                   .transform = from.transform(),
-                                   .implicit = from.implicit(),
-                                   .fused = from.fused(),
-                                   .stage_seconds = from.stage_seconds(),
-                                   .launch_share = from.launch_share(),
-                                   .quantisation = from.quantisation(),
-                                   .penalty = {}},
-                        .shift = from.shift(),
-                        .floor_seconds = from.floor_seconds()};
+  ConvolutionWeights to;
+  read_fields(from, to);
+  read_fields(from, to.shared);
   read_values(from.penalty(), to.shared.penalty, "tiles of convolutions", path);
   return to;
 }
@@ -147,25 +183,21 @@ TrainingRange read(const weights::TrainingRange& from, const std::filesystem::pa
 }
 
 void write(const EffectRule& from, weights::EffectRule& to) {
+  write_fields(from, to);
   to.set_compute(static_cast<int>(from.compute));
-  to.set_power_limit(from.power_limit);
-  to.set_session_pooling(from.session_pooling);
 }
 
 EffectRule read(const weights::EffectRule& from, const std::filesystem::path& path) {
   if (from.compute() < 0 || from.compute() > static_cast<int>(ComputeRule::pooled))
     refuse_fp32(path, "names a rule for unseen GPUs that this version does not know");
-  return {.compute = static_cast<ComputeRule>(from.compute()),
-          .power_limit = from.power_limit(),
-          .session_pooling = from.session_pooling()};
+  EffectRule to;
+  to.compute = static_cast<ComputeRule>(from.compute());
+  read_fields(from, to);
+  return to;
 }
 
 void write(const SpreadByClass& from, google::protobuf::RepeatedPtrField<weights::Spread>& to) {
-  for (const LogSpread& spread : from) {
-    weights::Spread& entry = *to.Add();
-    entry.set_gpu(spread.gpu);
-    entry.set_shape(spread.shape);
-  }
+  for (const LogSpread& spread : from) write_fields(spread, *to.Add());
 }
 
 SpreadByClass read(const google::protobuf::RepeatedPtrField<weights::Spread>& from,
@@ -173,55 +205,38 @@ SpreadByClass read(const google::protobuf::RepeatedPtrField<weights::Spread>& fr
   if (from.size() != static_cast<int>(kSpreadClasses))
     refuse_fp32(path, "holds another number of spreads than this version");
   SpreadByClass to{};
-  for (std::size_t c = 0; c < kSpreadClasses; ++c) {
-    const weights::Spread& entry = from[static_cast<int>(c)];
-    to[c] = {entry.gpu(), entry.shape()};
-  }
+  for (std::size_t c = 0; c < kSpreadClasses; ++c) read_fields(from[static_cast<int>(c)], to[c]);
   return to;
 }
 
 void write(const TrainedGpu& from, weights::Gpu& to) {
+  write_fields(from, to);
+  to.set_tdp_watts(from.tdp);
   const GpuEffect& effect = from.effect;
-  to.set_gpu(effect.gpu);
-  to.set_gemm_slowdown(effect.gemm_slowdown);
-  to.set_batched_slowdown(effect.batched_slowdown);
+  write_fields(effect, to);
   to.mutable_bandwidth_slowdown()->Assign(effect.bandwidth_slowdown.begin(),
                                           effect.bandwidth_slowdown.end());
-  to.set_sustained_flops(effect.sustained_flops);
   const LaunchFloors& floors = effect.floors;
   for (const double floor :
        {floors.linear, floors.batched, floors.elementwise, floors.softmax, floors.layer_norm})
     to.add_launch_floor_seconds(floor);
-  to.set_reason(effect.reason);
-  to.set_die(from.die);
-  to.set_lanes_per_sm(from.lanes_per_sm);
-  to.set_efficiency_steps(from.efficiency_steps);
-  to.set_hbm(from.hbm);
-  to.set_tdp_watts(from.tdp);
-  to.set_reached_flops(from.reached_flops);
   if (effect.convolution_slowdown) to.set_convolution_slowdown(*effect.convolution_slowdown);
   to.set_convolution_floor_seconds(floors.convolution);
 }
 
 TrainedGpu read(const weights::Gpu& from, const std::filesystem::path& path) {
+  TrainedGpu to;
+  read_fields(from, to);
+  to.tdp = from.tdp_watts();
+  GpuEffect& effect = to.effect;
+  read_fields(from, effect);
+  effect.provenance = EffectProvenance::measured;
+  read_values(from.bandwidth_slowdown(), effect.bandwidth_slowdown, "memory classes", path);
   std::array<double, 5> floor{};
   read_values(from.launch_floor_seconds(), floor, "launch floors", path);
-  TrainedGpu to{.effect = {.gpu = from.gpu(),
-                           .gemm_slowdown = from.gemm_slowdown(),
-                           .batched_slowdown = from.batched_slowdown(),
-                           .sustained_flops = from.sustained_flops(),
-                           .floors = {floor[0], floor[1], floor[2], floor[3], floor[4]},
-                           .provenance = EffectProvenance::measured,
-                           .reason = from.reason()},
-                .die = from.die(),
-                .lanes_per_sm = from.lanes_per_sm(),
-                .efficiency_steps = from.efficiency_steps(),
-                .hbm = from.hbm(),
-                .tdp = from.tdp_watts(),
-                .reached_flops = from.reached_flops()};
-  read_values(from.bandwidth_slowdown(), to.effect.bandwidth_slowdown, "memory classes", path);
-  if (from.has_convolution_slowdown()) to.effect.convolution_slowdown = from.convolution_slowdown();
-  to.effect.floors.convolution = from.convolution_floor_seconds();
+  effect.floors = {floor[0], floor[1], floor[2], floor[3], floor[4]};
+  if (from.has_convolution_slowdown()) effect.convolution_slowdown = from.convolution_slowdown();
+  effect.floors.convolution = from.convolution_floor_seconds();
   return to;
 }
 
@@ -232,12 +247,7 @@ void write(const NeusightClass& from, weights::NeusightClass& to) {
   for (const double scale : from.feature_scale) to.add_feature_scale(scale);
   for (const TileExample& tile : from.tiles) {
     weights::TileExample& example = *to.add_tiles();
-    example.set_log_batch(tile.log_batch);
-    example.set_log_m(tile.log_m);
-    example.set_log_n(tile.log_n);
-    example.set_log_k(tile.log_k);
-    example.set_tile_m(tile.tile_m);
-    example.set_tile_n(tile.tile_n);
+    write_fields(tile, example);
     example.set_family(static_cast<int>(tile.family));
   }
 }
@@ -259,28 +269,11 @@ NeusightClass read(const weights::NeusightClass& from, const std::filesystem::pa
     const bool usable = tile.tile_m() > 0 && tile.tile_n() > 0 && tile.family() >= 0 &&
                         tile.family() < static_cast<int>(kSgemmFamilies);
     if (!usable) refuse_fp32(path, "holds a tile without size or family");
-    to.tiles.push_back({tile.log_batch(), tile.log_m(), tile.log_n(), tile.log_k(), tile.tile_m(),
-                        tile.tile_n(), static_cast<SgemmFamily>(tile.family())});
+    TileExample& example = to.tiles.emplace_back();
+    read_fields(tile, example);
+    example.family = static_cast<SgemmFamily>(tile.family());
   }
   return to;
-}
-
-void write(const LogoScore& from, weights::LogoScore& to) {
-  to.set_form(from.form);
-  to.set_gpu(from.gpu);
-  to.set_op(from.op);
-  to.set_n(from.n);
-  to.set_mean_abs_error_pct(from.mean_abs_error_pct);
-  to.set_median_abs_error_pct(from.median_abs_error_pct);
-}
-
-LogoScore read(const weights::LogoScore& from) {
-  return {from.form(),
-          from.gpu(),
-          from.op(),
-          from.n(),
-          from.mean_abs_error_pct(),
-          from.median_abs_error_pct()};
 }
 
 void check_versions(const weights::Fp32& message, const std::filesystem::path& path) {
@@ -300,12 +293,7 @@ void write_fp32(const PredictorWeights& from, weights::Fp32& to) {
   to.set_feature_version(PredictorWeights::kFeatureVersion);
   to.set_precision(from.precision);
   to.set_seed(from.seed);
-  for (const TrainingData& data : from.data) {
-    weights::TrainingData& entry = *to.add_data();
-    entry.set_file(data.file);
-    entry.set_fnv1a(data.fnv1a);
-    entry.set_rows(data.rows);
-  }
+  for (const TrainingData& data : from.data) write_fields(data, *to.add_data());
   write(from.gemm, *to.mutable_gemm());
   write(from.batched, *to.mutable_batched());
   write(from.memory, *to.mutable_memory());
@@ -316,7 +304,7 @@ void write_fp32(const PredictorWeights& from, weights::Fp32& to) {
   write(from.range, *to.mutable_range());
   for (const TrainedGpu& gpu : from.gpus) write(gpu, *to.add_gpus());
   for (const NeusightClass& net : from.neusight) write(net, *to.add_neusight());
-  for (const LogoScore& score : from.logo) write(score, *to.add_logo());
+  for (const LogoScore& score : from.logo) write_fields(score, *to.add_logo());
 }
 
 void read_fp32(const weights::Fp32& message, const std::filesystem::path& path,
@@ -324,8 +312,7 @@ void read_fp32(const weights::Fp32& message, const std::filesystem::path& path,
   check_versions(message, path);
   result.precision = message.precision();
   result.seed = message.seed();
-  for (const auto& data : message.data())
-    result.data.push_back({data.file(), data.fnv1a(), data.rows()});
+  for (const auto& data : message.data()) read_fields(data, result.data.emplace_back());
   result.gemm = read(message.gemm(), path);
   result.batched = read(message.batched(), path);
   result.memory = read(message.memory(), path);
@@ -335,7 +322,7 @@ void read_fp32(const weights::Fp32& message, const std::filesystem::path& path,
   result.range = read(message.range(), path);
   for (const auto& gpu : message.gpus()) result.gpus.push_back(read(gpu, path));
   for (const auto& net : message.neusight()) result.neusight.push_back(read(net, path));
-  for (const auto& score : message.logo()) result.logo.push_back(read(score));
+  for (const auto& score : message.logo()) read_fields(score, result.logo.emplace_back());
 }
 
 }  // namespace tessera

@@ -87,6 +87,23 @@ TEST(GpuEffects, AMeasuredGpuKeepsItsOwn) {
   EXPECT_EQ(effect.gemm_slowdown, 0.30);
 }
 
+TEST(GpuEffects, AMeasuredGpuWithAnotherTdpIsHeldToTheRateOfItsWatts) {
+  GpuSpec t4 = test_gpu("T4");
+  t4.tdp = Watts(140);
+  const GpuEffect effect = effect_for(t4, example_weights());
+  EXPECT_EQ(effect.provenance, EffectProvenance::twin_die);
+  EXPECT_EQ(effect.gemm_slowdown, 0.50);
+  EXPECT_NEAR(effect.sustained_flops, 3e12 * sustained_flops(1, 140, 1) / sustained_flops(1, 70, 1),
+              1);
+  // V100's own watts held nothing back; half of them may.
+  GpuSpec v100 = test_gpu("V100-PCIe-32GB");
+  v100.tdp = v100.tdp / 2;
+  PredictorWeights weights = example_weights();
+  weights.rule.power_limit = true;
+  EXPECT_EQ(effect_for(test_gpu("V100-PCIe-32GB"), weights).sustained_flops, 0);
+  EXPECT_GT(effect_for(v100, weights).sustained_flops, 0);
+}
+
 TEST(GpuEffects, ABoardTakesThatOfItsTwinDie) {
   const GpuEffect effect = effect_for(test_gpu("A100-SXM4-80GB"), example_weights());
   EXPECT_EQ(effect.provenance, EffectProvenance::twin_die);

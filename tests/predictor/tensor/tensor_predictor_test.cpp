@@ -69,6 +69,16 @@ TEST(TensorPredictor, TakesTheRatesOfTheNearestGeneration) {
   EXPECT_DOUBLE_EQ(predictor("T4", Precision::fp16).effect().stack.quantisation, 0.7);
 }
 
+TEST(TensorPredictor, AMeasuredCardWithFewerWattsIsAnotherCard) {
+  GpuSpec gpu = tensor_gpu("H100-SXM5-80GB");
+  gpu.tdp = Watts(350);
+  const TensorEffect half = tensor_effect(gpu, Precision::bf16, plausible_weights());
+  EXPECT_NEAR(half.gpu.cap, 0.17 + std::log(2.0) / 3, 1e-12);  // the cube root of half the watts
+  EXPECT_THAT(half.reason, HasSubstr("with another tdp than it was measured with"));
+  gpu.tdp = Watts(1000);
+  EXPECT_EQ(tensor_effect(gpu, Precision::bf16, plausible_weights()).gpu.cap, 0.17);
+}
+
 TEST(TensorPredictor, KnowsLessOfFartherAndOfCoolerCards) {
   // Two generations before Ampere; the libraries of A100 differ by 0.04.
   EXPECT_NEAR(gpu_spread("V100-PCIe-32GB"), std::hypot(0.12, 0.1, 0.04), 1e-12);
