@@ -36,7 +36,7 @@ class Fit(EndToEnd):
         file = self.write("rows.json", json.dumps({"rows": rows}))
         table = subprocess.run([sys.executable, "-B", ROOT / "tools/fit_calibration", "80", "--judged", file], cwd=self.folder,
                                capture_output=True, text=True, check=True).stdout
-        self.assertIn("6 jobs on GPUs of 80.00 GiB; interval 0.876 to 1.143", table)
+        self.assertIn("6 jobs on GPUs of 80.00 GiB; interval 0.869 to 1.143", table)
         for line in (r"all +fits +3 +2 +66\.7 %", r"all +within the error +2 +1 +50\.0 %", r"all +does not fit +1 +0 +0\.0 %"):
             self.assertRegex(table, line)
 
