@@ -16,7 +16,7 @@ namespace {
 constexpr double kLongestSeconds = 3e7;
 
 /// Of calls that share a process, together: many forks' time, and not long to wait for at the end.
-constexpr double kSecondsPerProcess = 0.05;
+constexpr double kSecondsPerProcess = 0.25;
 constexpr double kMostCallsPerProcess = 64;
 
 }  // namespace
