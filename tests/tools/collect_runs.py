@@ -31,8 +31,8 @@ def run_collect(folder, *arguments, **environment):
     """Runs the program in `folder`; keyword arguments are environment variables."""
     path = f"{plant_smi(folder / 'bin')}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        [sys.executable, "-B", ROOT / "tools/collect/collect.py", *map(str, arguments), "--settle-seconds", "0",
-         "--warm-up-seconds", "0.2", "--repeats", "3"],
+        [sys.executable, "-B", ROOT / "tools/collect/collect.py", "--settle-seconds", "0", "--warm-up-seconds", "0.2",
+         "--repeats", "3", *map(str, arguments)],
         cwd=folder, capture_output=True, text=True, check=False,
         env={**os.environ, "PATH": path, "PYTHONPATH": str(FAKES), **environment})
 

@@ -88,14 +88,13 @@ class Collect(unittest.TestCase):
         self.assertAlmostEqual(float(rows[0]["latency_us"]), 2 + 2 * 128 * 768 * 768 / 25e12 * 1e6, places=3)
 
     def test_the_sidecar_holds_the_conditions_and_the_state_around_every_row(self):
-        self.fp32()
+        self.fp32("--warm-up-seconds", "20")  # a busy machine reads no four clocks in a moment
         sidecar = json.loads((self.folder / "k.csv.json").read_text())
         session = sidecar["sessions"][0]
         self.assertEqual(session["conditions"]["gpu_name"], "NVIDIA H200")
         self.assertEqual(session["conditions"]["torch"], "0.fake")
         self.assertEqual(session["conditions"]["state"]["driver"], "555.42")
-        # Whether it settled in time depends on how busy this machine is.
-        self.assertIn(session["warm_up"]["settled"], (True, False))
+        self.assertEqual(session["warm_up"]["settled"], True)
         self.assertEqual(set(session["warm_up"]["sm_clock_mhz"]), {1755})
         self.assertEqual(len(session["measured"]), SMALL)
         for record in session["measured"]:
