@@ -84,18 +84,23 @@ Graph::Graph(std::string name, const std::vector<OpSpec>& ops, const std::vector
     }
     output_begin_.push_back(static_cast<std::int32_t>(sizes_.size()));
   }
+  mark_tensors(keep, progress.gone);
+  index_consumers();
+  find_unplanned_time();
+  if (first_backward_ < 0 || first_backward_ > this->ops()) first_backward_ = base_peak_op(*this);
+}
+
+void Graph::mark_tensors(const std::vector<TensorId>& keep, const std::vector<TensorId>& gone) {
   kept_.assign(sizes_.size(), 0);
-  if (!progress.gone.empty()) gone_.assign(sizes_.size(), 0);
-  for (const TensorId tensor : progress.gone) gone_[tensor] = 1;
+  if (!gone.empty()) gone_.assign(sizes_.size(), 0);
+  for (const TensorId tensor : gone) gone_[tensor] = 1;
   for (const TensorId tensor : keep) {
-    if (tensor < 0 || tensor >= tensors()) refuse(name_, ops.size(), "is asked to keep no tensor");
+    if (tensor < 0 || tensor >= tensors())
+      refuse(name_, names_.size(), "is asked to keep no tensor");
     kept_[tensor] = 1;
   }
   for (TensorId q = 0; q < tensors(); ++q)
     if (kept(q)) keep_.push_back(q);
-  index_consumers();
-  find_unplanned_time();
-  if (first_backward_ < 0 || first_backward_ > this->ops()) first_backward_ = base_peak_op(*this);
 }
 
 void Graph::index_consumers() {

@@ -116,6 +116,7 @@ class Graph {
   ByteCount working_set(OpId op) const;
 
  private:
+  void mark_tensors(const std::vector<TensorId>& keep, const std::vector<TensorId>& gone);
   void index_consumers();
   void find_unplanned_time();
 
