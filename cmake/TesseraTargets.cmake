@@ -143,20 +143,38 @@ function(tessera_protobuf folder)
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
 endfunction()
 
-# Writes configs/schema/mirror.h, which ties the schema to the values of `folder` and below, into the target of `folder`.
-function(tessera_schema_mirror folder proto)
+# The C++ values of the schema, which all targets see: members of structs (configs/schema/fields), enumerators and their words
+# (configs/schema/words), and configs/schema/mirror.h, which visits fields by name. `folder` is the lowest target.
+function(tessera_schema_values folder proto)
   cmake_parse_arguments(ARG "" "" "INCLUDES" ${ARGN})
   tessera_target_name(${folder} target)
   list(JOIN ARG_INCLUDES "," includes)
+  set(output ${CMAKE_BINARY_DIR}/generated/configs/schema)
+  set(generated ${output}/mirror.h)
   file(GLOB schema CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/configs/schema/*.proto)
-  set(generated ${CMAKE_BINARY_DIR}/generated/configs/schema/mirror.h)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${schema})
+  foreach(file IN LISTS schema)
+    file(STRINGS ${file} lines REGEX "mirrors: |mirrored_by: ")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE ".*(mirrors|mirrored_by): \"([A-Za-z0-9]+)\".*" "\\2" value "${line}")
+      string(REGEX REPLACE "([a-z0-9])([A-Z])" "\\1_\\2" value ${value})
+      string(TOLOWER ${value} value)
+      if(NOT line MATCHES "\\(words\\)")
+        list(APPEND generated ${output}/fields/${value}.inc)
+      elseif(NOT line MATCHES "by_hand")
+        list(APPEND generated ${output}/words/${value}.inc ${output}/words/${value}_names.inc)
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES generated)
   add_custom_command(
     OUTPUT ${generated}
-    COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/mirror_schema $<TARGET_FILE:protobuf::protoc>
-            ${CMAKE_SOURCE_DIR} ${generated} ${includes} ${proto}
-    DEPENDS ${CMAKE_SOURCE_DIR}/tools/mirror_schema ${schema}
+    COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/schema_values $<TARGET_FILE:protobuf::protoc>
+            ${CMAKE_SOURCE_DIR} ${output} ${includes} ${proto}
+    DEPENDS ${CMAKE_SOURCE_DIR}/tools/schema_values ${schema}
     VERBATIM)
   target_sources(${target} PRIVATE ${generated})
+  target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
 endfunction()
 
 # Compiles the headers that every test includes once, for all test programs.

@@ -1,6 +1,26 @@
 #include "hw/gpu.h"
 
+#include <algorithm>
+#include <array>
+
 namespace tessera {
+namespace {
+
+constexpr auto kArchitectures = std::to_array<std::string_view>({
+#include "configs/schema/words/architecture_names.inc"
+});
+
+}  // namespace
+
+std::string_view name_of(Architecture architecture) {
+  return kArchitectures[static_cast<std::size_t>(architecture)];
+}
+
+std::optional<Architecture> architecture_called(std::string_view name) {
+  const auto found = std::ranges::find(kArchitectures, name);
+  if (found == kArchitectures.end()) return std::nullopt;
+  return static_cast<Architecture>(found - kArchitectures.begin());
+}
 
 FlopsPerSecond GpuSpec::peak(Precision precision) const {
   switch (precision) {

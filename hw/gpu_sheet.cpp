@@ -18,7 +18,7 @@ namespace {
 /// they are made to a rule.
 struct Family {
   Architecture architecture;
-  std::string_view name, vendor;
+  std::string_view vendor;
   std::vector<std::string_view> versions;
   std::string_view dies;
 };
@@ -26,19 +26,19 @@ struct Family {
 /// CUDA C++ Programming Guide, LLVM's AMDGPU targets (recalled); Intel's as the catalog calls it.
 const std::vector<Family>& families() {
   static const std::vector<Family> all{
-      {Architecture::pascal, "pascal", "NVIDIA", {"6."}, "GP"},
-      {Architecture::volta, "volta", "NVIDIA", {"7.0", "7.2"}, "GV"},
-      {Architecture::turing, "turing", "NVIDIA", {"7.5"}, "TU"},
-      {Architecture::ampere, "ampere", "NVIDIA", {"8.0", "8.6", "8.7"}, "GA"},
-      {Architecture::ada, "ada", "NVIDIA", {"8.9"}, "AD"},
-      {Architecture::hopper, "hopper", "NVIDIA", {"9."}, "GH"},
-      {Architecture::blackwell, "blackwell", "NVIDIA", {"10.0", "10.1", "11.", "12."}, "GB"},
-      {Architecture::blackwell_ultra, "blackwell_ultra", "NVIDIA", {"10.3"}, "GB"},
-      {Architecture::cdna1, "cdna1", "AMD", {"gfx908"}, ""},
-      {Architecture::cdna2, "cdna2", "AMD", {"gfx90a"}, ""},
-      {Architecture::cdna3, "cdna3", "AMD", {"gfx94"}, ""},
-      {Architecture::cdna4, "cdna4", "AMD", {"gfx95"}, ""},
-      {Architecture::xe2, "xe2", "Intel", {"xe2"}, ""}};
+      {Architecture::pascal, "NVIDIA", {"6."}, "GP"},
+      {Architecture::volta, "NVIDIA", {"7.0", "7.2"}, "GV"},
+      {Architecture::turing, "NVIDIA", {"7.5"}, "TU"},
+      {Architecture::ampere, "NVIDIA", {"8.0", "8.6", "8.7"}, "GA"},
+      {Architecture::ada, "NVIDIA", {"8.9"}, "AD"},
+      {Architecture::hopper, "NVIDIA", {"9."}, "GH"},
+      {Architecture::blackwell, "NVIDIA", {"10.0", "10.1", "11.", "12."}, "GB"},
+      {Architecture::blackwell_ultra, "NVIDIA", {"10.3"}, "GB"},
+      {Architecture::cdna1, "AMD", {"gfx908"}, ""},
+      {Architecture::cdna2, "AMD", {"gfx90a"}, ""},
+      {Architecture::cdna3, "AMD", {"gfx94"}, ""},
+      {Architecture::cdna4, "AMD", {"gfx95"}, ""},
+      {Architecture::xe2, "Intel", {"xe2"}, ""}};
   return all;
 }
 
@@ -56,17 +56,17 @@ void check_capability(const GpuSpec& gpu, const Family& family, Findings& findin
   const bool known = std::ranges::any_of(
       family.versions, [&](std::string_view version) { return own.starts_with(version); });
   findings.require(known, "compute_capability",
-                   own.empty()
-                       ? "compute_capability is missing"
-                       : "compute_capability = " + own + " is none of " + std::string(family.name),
-                   "rates follow from it: those of " + std::string(family.name) + " begin with " +
-                       joined(family.versions) + kNoStandIn);
+                   own.empty() ? "compute_capability is missing"
+                               : "compute_capability = " + own + " is none of " +
+                                     std::string(name_of(family.architecture)),
+                   "rates follow from it: those of " + std::string(name_of(family.architecture)) +
+                       " begin with " + joined(family.versions) + kNoStandIn);
 }
 
 /// Rates follow from these: a card of another vendor or generation would get those of this one.
 void check_family(const GpuSpec& gpu, Findings& findings) {
   const Family& family = *std::ranges::find(families(), gpu.architecture, &Family::architecture);
-  const std::string name(family.name), vendor(family.vendor);
+  const std::string name(name_of(family.architecture)), vendor(family.vendor);
   findings.require(gpu.vendor == vendor, "vendor",
                    "vendor = " + gpu.vendor + ", but " + name + " is " + vendor + "'s",
                    "write " + vendor + kNoStandIn);

@@ -15,9 +15,7 @@ namespace tessera {
 
 /// The forms of the kernel model; chosen in the scenario (`predictor.form`).
 enum class PredictorForm : std::uint8_t {
-  roofline,  ///< max(flops/peak, bytes/bandwidth)
-  neusight,  ///< MLP per op class gives gamma - alpha/waves per tile (Lee et al., ASPLOS 2025)
-  tessera,   ///< parametric tile/wave model with shared parameters and one compute scalar per GPU
+#include "configs/schema/words/predictor_form.inc"
 };
 
 /// What the GPU did before the kernel. A card holds its highest clocks for some milliseconds, until

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "predictor/fp32/issue_limit.h"
 #include "predictor/fp32/launch_floor.h"
 #include "predictor/gpu/gpu_overlay.h"
 #include "predictor/roofline.h"
@@ -58,7 +59,8 @@ void tell_traffic(const Kernel& kernel, const PredictorWeights& weights, KernelS
                              : slowdown[static_cast<std::size_t>(shape.memory_class)];
   const BandwidthSlowdown<double> losses{own, slowdown[0]};
   const double factor = memory_traits(kernel.kind).factor;
-  const double seconds = factor * memory_seconds(shape, story.traits, p, losses);
+  const double moved = factor * memory_seconds(shape, story.traits, p, losses);
+  const double seconds = with_issue_limit(moved, kernel, story.traits);
   story.traffic = {.bytes = shape.bytes,
                    .charged_bytes = charged_bytes(shape, story.traits, p),
                    .l2_ratio = shape.bytes / story.traits.l2,
@@ -66,6 +68,7 @@ void tell_traffic(const Kernel& kernel, const PredictorWeights& weights, KernelS
                    .hit_speedup = p.l2_speedup,
                    .reached_share = std::exp(-losses.own),
                    .kind_factor = factor,
+                   .issue_seconds = issue_seconds(kernel, story.traits),
                    .seconds = seconds};
   story.joined = Seconds(seconds);
 }

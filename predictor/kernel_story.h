@@ -33,6 +33,7 @@ struct TrafficStory {
   double hit_speedup = 1;     ///< of a hit against a miss, > 1
   double reached_share = 0;   ///< of peak bandwidth, by misses in the kernel's class
   double kind_factor = 1;     ///< time against the measured class that the kind resembles
+  double issue_seconds = 0;   ///< least, by the instructions of its elements; 0 = not known
   double achieved_share = 0;  ///< compulsory traffic / duration, of peak; above 1 from the L2
   double seconds = 0;
 };

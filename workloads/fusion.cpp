@@ -171,6 +171,7 @@ Fusion::Traffic Fusion::traffic_of(const Group& group) const {
 
 GraphOp Fusion::merged(const Group& group) const {
   GraphOp result = (*ops_)[group.members.front()];
+  result.kernel.strided = false;  // sizes are constants of a compiled loop
   if (group.members.size() == 1) return result;
   result.name = (*ops_)[group.members.back()].name + ".fused";
   Kernel& kernel = result.kernel;

@@ -7,13 +7,7 @@ namespace tessera {
 /// Formats of what a training step keeps per parameter. Micikevicius et al., "Mixed Precision
 /// Training", ICLR 2018.
 struct MixedPrecision {
-  Precision parameters = Precision::fp32;  ///< of the weights that the model holds; where it is not
-                                           ///< the compute format, they are cast before each use
-  Precision gradients = Precision::fp32;   ///< of the buffer that micro-batches accumulate in
-  Precision reduce = Precision::fp32;      ///< in which data-parallel ranks sum gradients
-  Precision optimizer_states = Precision::fp32;  ///< of both Adam moments
-  bool master_weights = false;  ///< the optimizer keeps an fp32 copy of the parameters
-  bool fp8_parameters = false;  ///< weights that multiply in FP8 are held in it, in both orders
+#include "configs/schema/fields/mixed_precision.inc"
 
   bool operator==(const MixedPrecision&) const = default;
 };

@@ -7,14 +7,7 @@ namespace tessera {
 
 /// Families whose operator graphs we know.
 enum class ModelFamily : std::uint8_t {
-  gpt2,
-  opt,
-  bert,
-  llama,
-  switch_transformer,
-  vision,
-  bloom,  ///< GPT with ALiBi in place of positions and a norm behind the embedding
-  mpt,    ///< ALiBi as well, and no biases
+#include "configs/schema/words/model_family.inc"
 };
 
 /// Whether positions enter as a bias on attention scores that grows with the distance.
@@ -25,136 +18,32 @@ constexpr bool has_alibi(ModelFamily family) {
 
 /// Image models (family vision), each with its published dimensions: workloads/vision.
 enum class VisionArchitecture : std::uint8_t {
-  none,  ///< all other families
-  resnet50,
-  resnet101,
-  vgg16,
-  densenet121,
-  googlenet,
-  inception_v4,
-  unet,
-  vit_b_16,
-  vit_l_16,
-  cait_xxs24,
-  cait_s24,
-  resnext50_32x4d,
-  resnext101_32x4d,
-  se_resnext101_32x4d,
-  latent_unet,
-  dit_s_2,
-  dit_b_2,
-  dit_l_2,
-  dit_xl_2
+#include "configs/schema/words/vision_architecture.inc"
 };
 
 enum class Activation : std::uint8_t {
-  gelu,
-  gelu_new,
-  relu,
-  silu,
-  swiglu,
-  geglu,
-  relu_squared,
-  xielu,  ///< with two numbers that are trained
+#include "configs/schema/words/activation.inc"
 };
 
 /// Norms of family llama.
 enum class NormKind : std::uint8_t {
-  rms_norm,
-  layer_norm,
-  layer_norm_without_bias,
+#include "configs/schema/words/norm_kind.inc"
 };
 
 /// Where a branch has its norms.
 enum class NormPlacement : std::uint8_t {
-  before,
-  after,  ///< on what the branch gives, ahead of the residual addition (OLMo 2)
-  both,   ///< Gemma 2 and 3
+#include "configs/schema/words/norm_placement.inc"
 };
 
 /// How attention and feed-forward follow each other.
 enum class BlockOrder : std::uint8_t {
-  sequential,
-  parallel,            ///< side by side behind one norm (GPT-J, Falcon 7B, Cohere)
-  parallel_two_norms,  ///< each behind a norm of its own (GPT-NeoX, Falcon 40B)
+#include "configs/schema/words/block_order.inc"
 };
 
 /// Dimensions of a transformer, read from a Hugging Face config.json or one of our model files: all
 /// counts > 0 unless noted. Of an image model: name, family and the last three.
 struct ModelSpec {
-  std::string name;
-  ModelFamily family = ModelFamily::gpt2;
-  std::int64_t layers = 0;          ///< decoder layers (bert: encoder layers)
-  std::int64_t encoder_layers = 0;  ///< encoder-decoder models only; else 0
-  std::int64_t hidden = 0;
-  std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;  ///< = heads without grouped-query attention
-  std::int64_t head_dim = 0;
-  std::int64_t ffn = 0;  ///< intermediate size of one branch
-  std::int64_t vocab = 0;
-  std::int64_t max_positions =
-      0;  ///< learned position embeddings; 0 = none (rotary, relative, ALiBi)
-  std::int64_t token_types = 0;  ///< bert; else 0
-  Activation activation = Activation::gelu_new;
-  double hidden_dropout = 0.1;     ///< probability in [0, 1)
-  double attention_dropout = 0.1;  ///< probability in [0, 1)
-  bool tied_embeddings = true;
-  bool qk_norm = false;      ///< gpt2, llama: queries and keys of every head are normalized
-  bool qkv_bias = false;     ///< llama: queries, keys and values have biases, as all of gpt2 has
-  std::int64_t experts = 0;  ///< switch transformers, gpt2 and llama; 0 = dense
-  std::int64_t expert_capacity = 0;    ///< switch transformers: tokens per sequence and expert
-  std::int64_t moe_every = 0;          ///< switch transformers: every n-th layer is sparse
-  std::int64_t experts_per_token = 0;  ///< gpt2, llama: all layers are sparse
-  // Of family llama alone, down to `delta_value_dim`; 0 and false: without.
-  std::int64_t window = 0;  ///< tokens, itself included, that a token of a window layer sees
-  std::int64_t window_kv_heads = 0;  ///< key-value heads of window layers; 0: kv_heads
-  std::int64_t full_every = 0;       ///< every n-th layer has no window; 0: all have one
-  std::int64_t full_first = 0;       ///< so many layers ahead have no window
-  std::string attention_pattern;     ///< a letter per layer (attention_letter), repeated; or empty
-  bool window_chunks = false;        ///< windows begin anew every `window` tokens (Llama 4)
-  bool attention_sinks = false;      ///< a learned number per head joins its softmax
-  bool window_sinks = false;         ///< the same in layers with a window alone
-  bool attention_softcap = false;    ///< scores go through c tanh(x / c)
-  bool logit_softcap = false;        ///< logits as well
-  std::int64_t kv_rank = 0;        ///< latent attention: keys and values come from so many numbers
-  std::int64_t q_rank = 0;         ///< queries come from so many; 0: from the hidden state
-  std::int64_t rope_dim = 0;       ///< of a head's numbers, those that positions turn; 0: all
-  std::int64_t v_head_dim = 0;     ///< of values, where it differs; 0: head_dim
-  std::int64_t expert_ffn = 0;     ///< intermediate size of an expert; 0: ffn
-  std::int64_t shared_ffn = 0;     ///< of the experts that all tokens share, together
-  bool shared_gate = false;        ///< a sigmoid per token weighs the shared experts
-  std::int64_t dense_layers = 0;   ///< so many layers ahead have no experts
-  std::string expert_pattern;      ///< E (experts) or - (dense) per layer, repeated; or empty
-  std::int64_t router_groups = 0;  ///< a token chooses among groups of experts first
-  bool router_sigmoid = false;     ///< scores by sigmoid, not by softmax
-  bool router_bias = false;  ///< a number per expert, not trained by gradients, joins the choice
-  bool expert_bias = false;  ///< router and experts have biases
-  NormKind norm = NormKind::rms_norm;
-  NormPlacement norm_placement = NormPlacement::before;
-  BlockOrder block_order = BlockOrder::sequential;
-  bool qk_norm_wide = false;     ///< qk_norm goes over all heads together (OLMo 2)
-  bool qk_norm_plain = false;    ///< qk_norm has no weights (Llama 4)
-  bool attention_gate = false;   ///< a sigmoid per number weighs what heads give (Qwen3-Next)
-  bool output_bias = false;      ///< attention's output has a bias
-  bool mlp_bias = false;         ///< both layers of the feed-forward have biases
-  bool head_bias = false;        ///< the vocabulary projection has a bias
-  bool embedding_scale = false;  ///< embeddings times a constant
-  bool residual_scale = false;   ///< branches times a constant
-  bool logit_scale = false;      ///< logits times a constant
-  std::int64_t mtp_layers = 0;   ///< that predict the tokens behind the next
-  std::string layer_pattern;     ///< a letter per layer (LayerLetter); empty: all alike
-  std::int64_t mamba_heads = 0;  ///< of a Mamba-2 layer, down to `mamba_groups`
-  std::int64_t mamba_head_dim = 0;
-  std::int64_t mamba_state = 0;   ///< numbers per channel
-  std::int64_t mamba_groups = 0;  ///< of heads that share what writes to the state
-  std::int64_t delta_heads = 0;   ///< of values, of a gated delta net, down to `delta_value_dim`
-  std::int64_t delta_key_heads = 0;
-  std::int64_t delta_key_dim = 0;
-  std::int64_t delta_value_dim = 0;
-  std::int64_t outputs = 0;  ///< bert: per token, of a head in place of the pre-training ones
-  VisionArchitecture architecture = VisionArchitecture::none;
-  std::int64_t image_size = 0;  ///< height and width [pixels]; 0 = no image model
-  std::int64_t classes = 0;     ///< logits per image (U-Net: per pixel); 0 = no image model
+#include "configs/schema/fields/model_spec.inc"
 };
 
 /// Whether the MLP has two branches, one of which gates the other; in family llama.

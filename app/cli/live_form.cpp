@@ -6,6 +6,7 @@
 #include "hw/units/input_error.h"
 #include "sim/config/fields/scenario_fields.h"
 #include "sim/config/load.h"
+#include "sim/scenario/names.h"
 
 namespace tessera {
 namespace {
@@ -18,7 +19,7 @@ struct FieldPlan {
   const char* label;
   const char* help;
   std::optional<CatalogKind> ids = {};
-  std::vector<const char*> words = {};
+  std::vector<std::string> words = {};
   int low = 0;
   int high = 0;
 };
@@ -50,15 +51,15 @@ std::vector<FieldPlan> planned_fields() {
       {.path = "training.data_parallel.sharding",
        .label = "sharding",
        .help = "what replicas divide among themselves: ZeRO 0 to 3",
-       .words = {"none", "optimizer", "gradients", "parameters"}},
+       .words = sharding_names()},
       {.path = "training.recompute",
        .label = "recompute",
        .help = "activations that backward computes again",
-       .words = {"none", "selective", "full"}},
+       .words = recompute_names()},
       {.path = "training.schedule",
        .label = "schedule",
        .help = "order of micro-batches",
-       .words = {"one_f_one_b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "dualpipe", "zbv"}},
+       .words = schedule_names()},
       number("parallelism.virtual_stages", "chunks", "per stage of interleaved_1f1b", 1, 16),
   };
 }
@@ -77,7 +78,7 @@ LiveField field_of(const FieldPlan& plan, const ScenarioFields& fields, const Ca
   field.is_number = plan.high > 0;
   for (int value = plan.low; value <= plan.high && value > 0; value *= 2)
     field.values.emplace_back(value);
-  for (const char* word : plan.words) field.values.emplace_back(word);
+  for (const std::string& word : plan.words) field.values.emplace_back(word);
   if (plan.ids)
     for (const std::string& id : catalog.ids(*plan.ids)) field.values.emplace_back(id);
   return field;

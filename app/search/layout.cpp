@@ -23,26 +23,6 @@ std::string_view word_of(Sharding sharding) {
 
 }  // namespace
 
-std::string_view name_of(PipelineSchedule schedule) {
-  switch (schedule) {
-    case PipelineSchedule::gpipe:
-      return "gpipe";
-    case PipelineSchedule::one_f_one_b:
-      return "one_f_one_b";
-    case PipelineSchedule::interleaved_1f1b:
-      return "interleaved_1f1b";
-    case PipelineSchedule::zb_h1:
-      return "zb_h1";
-    case PipelineSchedule::zb_h2:
-      return "zb_h2";
-    case PipelineSchedule::dualpipe:
-      return "dualpipe";
-    case PipelineSchedule::zbv:
-      return "zbv";
-  }
-  return "";
-}
-
 void apply(const Layout& layout, StepOptions& step) {
   step.layout.tensor = layout.tensor;
   step.layout.pipeline = layout.pipeline;

@@ -29,9 +29,6 @@ struct Layout {
   int gpus() const { return tensor * pipeline * data * context; }
 };
 
-/// "one_f_one_b", as in a scenario.
-std::string_view name_of(PipelineSchedule schedule);
-
 /// Lays `step` out so; a memory plan is not part of it.
 void apply(const Layout& layout, StepOptions& step);
 /// `memory` with the planner of planned layouts: the one of shortest search, within the budget of

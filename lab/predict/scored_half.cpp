@@ -191,6 +191,7 @@ KernelScores score_memory_bound(const ScoreRequest& request) {
         fail_without_model(request.form, "16-bit memory-bound kernels");
       auto& predictor = predictors[row.gpu];
       if (!predictor) predictor.emplace(request.lookup(row.gpu), *request.weights.half_memory);
+      score.predicted_as = "kernels of a server of 2023 (vLLM), which no training step launches";
       const KernelPrediction prediction = predictor->predict(row.op, row.shape);
       score.half_width = log_half_width(prediction.spread);
       return row.calls * prediction.duration;

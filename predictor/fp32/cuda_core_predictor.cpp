@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predictor/fp32/issue_limit.h"
 #include "predictor/fp32/launch_floor.h"
 #include "predictor/gpu/gpu_overlay.h"
 #include "predictor/gpu/gpu_support.h"
@@ -14,7 +15,7 @@ namespace tessera {
 namespace {
 
 constexpr double kShort = 50e-6;  // [s]
-constexpr std::string_view kMeasuredAdd = "checked on residual adds of A100-SXM4-80GB alone";
+constexpr std::string_view kMeasuredShort = "checked on four operators of A100-SXM4-80GB and A40";
 
 bool was_measured(KernelKind kind) {
   switch (kind) {
@@ -145,10 +146,11 @@ KernelPrediction CudaCorePredictor::predict_convolution(const Kernel& kernel) co
 KernelPrediction CudaCorePredictor::predict_memory(const Kernel& kernel) const {
   const MemoryShape shape = memory_shape(kernel);
   if (shape.bytes <= 0) return {};
-  const double seconds = memory_traits(kernel.kind).factor * memory_.seconds(shape);
-  return {.duration = Seconds(seconds),
-          .compute_time = Seconds(kernel.flops.value() / traits_.flops),
-          .memory_time = Seconds(seconds)};
+  const double moved = memory_traits(kernel.kind).factor * memory_.seconds(shape);
+  const double arithmetic = kernel.flops.value() / traits_.flops;
+  return {.duration = Seconds(with_issue_limit(moved, kernel, traits_)),
+          .compute_time = Seconds(std::max(arithmetic, issue_seconds(kernel, traits_))),
+          .memory_time = Seconds(moved)};
 }
 
 LogSpread CudaCorePredictor::spread_of(const Kernel& kernel,
@@ -196,8 +198,9 @@ std::vector<std::string> CudaCorePredictor::notes(const Kernel& kernel) const {
                     " products, batched, rows off 16 bytes: never measured; on FP32 units");
   else if (short_format(kernel))
     notes.push_back("memory-bound kernels on " + std::string(name_of(kernel.precision)) +
-                    " tensors: as fp32 tensors of as many bytes (" + std::string(kMeasuredAdd) +
-                    ")");
+                    " tensors: as fp32 tensors of as many bytes, or as fast as SMs start their "
+                    "instructions (" +
+                    std::string(kMeasuredShort) + ")");
   return notes;
 }
 

@@ -21,7 +21,7 @@ enum class EffectProvenance : std::uint8_t {
 
 /// Event-timed floor of isolated calls, per operator class [s].
 struct LaunchFloors {
-  double linear = 0, batched = 0, elementwise = 0, softmax = 0, layer_norm = 0;
+#include "configs/schema/fields/launch_floors.inc"
   double convolution = 0;  ///< 0 = not measured
 };
 

@@ -67,9 +67,9 @@ GpuOverlay neutral_overlay(const GpuSpec& gpu, const PredictorWeights& weights) 
   return {.gpu = gpu.id,
           .gemm_slowdown = effect.gemm_slowdown,
           .batched_slowdown = effect.batched_slowdown,
-          .bandwidth_slowdown = effect.bandwidth_slowdown,
           .sustained_flops = effect.sustained_flops,
-          .floors = effect.floors};
+          .floors = effect.floors,
+          .bandwidth_slowdown = effect.bandwidth_slowdown};
 }
 
 PredictorWeights with_overlay(PredictorWeights weights, const GpuOverlay& overlay,

@@ -15,27 +15,15 @@ namespace tessera {
 
 /// What an overlay was fitted to.
 enum class OverlayMode : std::uint8_t {
-  calibrated,        ///< kernels of the GPU
-  calibrated_steps,  ///< whole training steps on the GPU
+#include "configs/schema/words/overlay_mode.inc"
 };
 
 /// The effect of one GPU as measurements of it say (`tessera calibrate`); the parameters that all
 /// GPUs share stay as they were trained. Members as in GpuEffect.
 struct GpuOverlay {
-  std::string gpu;  ///< id of the hardware catalog
-  OverlayMode mode = OverlayMode::calibrated;
-  Precision precision = Precision::fp32;  ///< of the measured kernels; fp32 where also of others
-  double gemm_slowdown = 0;
-  double batched_slowdown = 0;
+#include "configs/schema/fields/gpu_overlay.inc"
+  /// The schema's elementwise_slowdown, softmax_slowdown and layer_norm_slowdown.
   std::array<double, kMemoryClasses> bandwidth_slowdown{};
-  double sustained_flops = 0;  ///< [FLOP/s]; 0 = not limited
-  LaunchFloors floors;         ///< [s]
-  TensorShift tensor;          ///< against what is predicted without it
-  std::string source;          ///< name of the measured file, without folder
-  std::string source_fnv1a;    ///< of the whole file, "0x" and 16 hexadecimal digits
-  std::int64_t rows = 0;       ///< of it that were used
-  std::string weights;         ///< fingerprint of the weights that it corrects, in the same form
-  std::string tool_version;    ///< of the Tessera that wrote it
 };
 
 /// "0x" and 16 hexadecimal digits.

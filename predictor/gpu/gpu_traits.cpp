@@ -35,6 +35,13 @@ double dense_clock_share(const GpuSpec& gpu) {
   return std::min(1.0, gpu.tensor_clock.value() / fp32_clock);
 }
 
+/// Per SM and clock: four schedulers start a warp of 32 lanes each, two on GP100; other vendors' as
+/// many as there are lanes.
+int lanes_started(const GpuSpec& gpu) {
+  const bool four = gpu.vendor == "NVIDIA" && gpu.compute_capability != "6.0";
+  return four ? 128 : lanes_per_sm(gpu);
+}
+
 SgemmFamily sgemm_family(Architecture architecture) {
   switch (architecture) {
     case Architecture::pascal:
@@ -89,6 +96,8 @@ GpuTraits gpu_traits(const GpuSpec& gpu) {
       .bandwidth = gpu.memory_bandwidth.value(),
       .l2 = static_cast<double>(gpu.l2.value()),
       .sms = static_cast<double>(gpu.sm_count),
+      .instructions =
+          static_cast<double>(gpu.sm_count) * lanes_started(gpu) * gpu.boost_clock.value(),
       .tdp = gpu.tdp.value(),
       .threads = gpu.max_threads_per_sm > 0 ? static_cast<double>(gpu.max_threads_per_sm) : 2048,
       .family = sgemm_family(gpu.architecture),

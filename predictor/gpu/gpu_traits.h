@@ -15,12 +15,13 @@ inline constexpr std::size_t kSgemmFamilies = 3;
 
 /// The facts of a GPU that the kernel models and the rules for unseen GPUs look at.
 struct GpuTraits {
-  double flops = 0;       ///< FP32 peak [FLOP/s]
-  double bandwidth = 0;   ///< memory bandwidth [B/s]
-  double l2 = 0;          ///< last-level cache [B]
-  double sms = 0;         ///< streaming multiprocessors
-  double tdp = 0;         ///< board power [W]; 0 = not published
-  double threads = 2048;  ///< that an SM holds
+  double flops = 0;         ///< FP32 peak [FLOP/s]
+  double bandwidth = 0;     ///< memory bandwidth [B/s]
+  double l2 = 0;            ///< last-level cache [B]
+  double sms = 0;           ///< streaming multiprocessors
+  double instructions = 0;  ///< that all SMs start per second, counted by lane
+  double tdp = 0;           ///< board power [W]; 0 = not published
+  double threads = 2048;    ///< that an SM holds
   SgemmFamily family = SgemmFamily::ampere;
   int lanes_per_sm = 64;         ///< FP32 lanes that share one shared memory: 64 or 128
   double dense_clock_share = 1;  ///< clock of dense load / clock of the FP32 peak, in (0, 1]

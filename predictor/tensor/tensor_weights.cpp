@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "hw/units/input_error.h"
@@ -35,11 +36,6 @@ static void fields(Is<TensorWeights> auto& value, auto& message, const auto& eac
 }
 
 namespace {
-
-/// Names in the order of Architecture.
-constexpr std::array<std::string_view, 13> kArchitectures{
-    "pascal",          "volta", "turing", "ampere", "ada",   "hopper", "blackwell",
-    "blackwell_ultra", "cdna1", "cdna2",  "cdna3",  "cdna4", "xe2"};
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
   throw InputError(
@@ -114,17 +110,16 @@ TensorStackWeights read(const weights::TensorStack& from, const std::filesystem:
 
 void write(const TensorGpuWeights& from, weights::TensorGpu& to) {
   write_fields(from, to);
-  to.set_architecture(std::string(kArchitectures[static_cast<std::size_t>(from.architecture)]));
+  to.set_architecture(std::string(name_of(from.architecture)));
   write(from.effect.values(), *to.mutable_effect());
   for (const TensorStackWeights& stack : from.stacks) write(stack, *to.add_stacks());
 }
 
 TensorGpuWeights read(const weights::TensorGpu& from, const std::filesystem::path& path) {
-  const auto named = std::ranges::find(kArchitectures, from.architecture());
-  if (named == kArchitectures.end())
-    fail(path, "names the architecture '" + from.architecture() + "', which is unknown");
+  const std::optional<Architecture> named = architecture_called(from.architecture());
+  if (!named) fail(path, "names the architecture '" + from.architecture() + "', which is unknown");
   TensorGpuWeights to;
-  to.architecture = static_cast<Architecture>(named - kArchitectures.begin());
+  to.architecture = *named;
   to.effect = read_parameters<TensorGpuEffect<double>>(from.effect(), "effects of a GPU", path);
   read_fields(from, to);
   for (const weights::TensorStack& stack : from.stacks()) to.stacks.push_back(read(stack, path));

@@ -12,33 +12,21 @@
 namespace tessera {
 
 enum class CollectiveKind : std::uint8_t {
-  all_reduce,
-  reduce_scatter,
-  all_gather,
-  broadcast,   ///< the first rank is the root
-  all_to_all,  ///< even; uneven ones: all_to_all_cost
-  send_recv    ///< from the first rank to the second
+#include "configs/schema/words/collective_kind.inc"
 };
 
 /// NCCL's, besides `pairwise` (what its grouped sends come to) and `hierarchical` (rings inside the
 /// nodes around rings between them, as frameworks build them from several calls).
 enum class CollectiveAlgorithm : std::uint8_t {
-  ring,
-  tree,            ///< chains inside the nodes, double binary tree between them
-  nvls,            ///< reduction and multicast inside the NVSwitch
-  nvls_tree,       ///< NVLS inside the nodes, double binary tree between them
-  collnet_direct,  ///< reduction inside the network's switches (SHARP), all-to-all in the nodes
-  collnet_chain,   ///< the same with chains inside the nodes
-  pat,             ///< parallel aggregated trees, of gathers and scatters
-  pairwise,
-  hierarchical
+#include "configs/schema/words/collective_algorithm.inc"
 };
-enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple };
+enum class CollectiveProtocol : std::uint8_t {
+#include "configs/schema/words/collective_protocol.inc"
+};
 
 /// Whose formulas choose between algorithms.
 enum class NcclTuner : std::uint8_t {
-  current,  ///< NCCL 2.30.7
-  v2_8      ///< NCCL 2.8 to 2.11, of 2021 and early 2022
+#include "configs/schema/words/nccl_tuner.inc"
 };
 
 /// Tokens of an all-to-all that travel once for each GPU with one of their experts, not once for

@@ -2,37 +2,21 @@
 
 #include <array>
 #include <cctype>
+#include <span>
 #include <string>
-#include <utility>
 
 namespace tessera {
 namespace {
 
-using Kind = CollectiveKind;
-using Algorithm = CollectiveAlgorithm;
-using Protocol = CollectiveProtocol;
-
-constexpr std::array<std::pair<Kind, std::string_view>, 6> kKinds = {
-    {{Kind::all_reduce, "all_reduce"},
-     {Kind::reduce_scatter, "reduce_scatter"},
-     {Kind::all_gather, "all_gather"},
-     {Kind::broadcast, "broadcast"},
-     {Kind::all_to_all, "alltoall"},
-     {Kind::send_recv, "sendrecv"}}};
-
-constexpr std::array<std::pair<Algorithm, std::string_view>, 9> kAlgorithms = {
-    {{Algorithm::ring, "ring"},
-     {Algorithm::tree, "tree"},
-     {Algorithm::nvls, "nvls"},
-     {Algorithm::nvls_tree, "nvls_tree"},
-     {Algorithm::collnet_direct, "collnet_direct"},
-     {Algorithm::collnet_chain, "collnet_chain"},
-     {Algorithm::pat, "pat"},
-     {Algorithm::pairwise, "pairwise"},
-     {Algorithm::hierarchical, "hierarchical"}}};
-
-constexpr std::array<std::pair<Protocol, std::string_view>, 3> kProtocolNames = {
-    {{Protocol::ll, "ll"}, {Protocol::ll128, "ll128"}, {Protocol::simple, "simple"}}};
+/// As nccl-tests call them.
+constexpr auto kKinds = std::to_array<std::string_view>(
+    {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "alltoall", "sendrecv"});
+constexpr auto kAlgorithmNames = std::to_array<std::string_view>({
+#include "configs/schema/words/collective_algorithm_names.inc"
+});
+constexpr auto kProtocolNames = std::to_array<std::string_view>({
+#include "configs/schema/words/collective_protocol_names.inc"
+});
 
 /// Letters and digits in lower case: "AllReduce" and "all_reduce" are one name.
 std::string plain(std::string_view name) {
@@ -44,19 +28,11 @@ std::string plain(std::string_view name) {
   return text;
 }
 
-template <class Table, class Value>
-std::string_view name_in(const Table& table, Value value) {
-  for (const auto& [known, name] : table) {
-    if (known == value) return name;
-  }
-  return "";
-}
-
-template <class Table>
-auto value_in(const Table& table, std::string_view name)
-    -> std::optional<typename Table::value_type::first_type> {
-  for (const auto& [value, known] : table) {
-    if (plain(known) == plain(name)) return value;
+/// The value at the place of `name` among `words`.
+template <class Value>
+std::optional<Value> value_called(std::string_view name, std::span<const std::string_view> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (plain(words[i]) == plain(name)) return static_cast<Value>(i);
   }
   return std::nullopt;
 }
@@ -64,27 +40,27 @@ auto value_in(const Table& table, std::string_view name)
 }  // namespace
 
 std::string_view name_of(CollectiveKind kind) {
-  return name_in(kKinds, kind);
+  return kKinds[static_cast<std::size_t>(kind)];
 }
 
 std::string_view name_of(CollectiveAlgorithm algorithm) {
-  return name_in(kAlgorithms, algorithm);
+  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
 }
 
 std::string_view name_of(CollectiveProtocol protocol) {
-  return name_in(kProtocolNames, protocol);
+  return kProtocolNames[static_cast<std::size_t>(protocol)];
 }
 
 std::optional<CollectiveKind> collective_kind_of(std::string_view name) {
-  return value_in(kKinds, name);
+  return value_called<CollectiveKind>(name, kKinds);
 }
 
 std::optional<CollectiveAlgorithm> collective_algorithm_of(std::string_view name) {
-  return value_in(kAlgorithms, name);
+  return value_called<CollectiveAlgorithm>(name, kAlgorithmNames);
 }
 
 std::optional<CollectiveProtocol> collective_protocol_of(std::string_view name) {
-  return value_in(kProtocolNames, name);
+  return value_called<CollectiveProtocol>(name, kProtocolNames);
 }
 
 }  // namespace tessera

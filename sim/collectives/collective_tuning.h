@@ -10,29 +10,16 @@ namespace tessera {
 
 /// Measured time over predicted time at one size; between sizes, linear in their logarithms.
 struct SizeCorrection {
-  Bytes bytes;
-  double factor = 1;
+#include "configs/schema/fields/size_correction.inc"
 };
 
 /// What measurements of one collective on one shape of group change, for one way to run it.
 struct ProtocolCalibration {
-  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
-  CollectiveProtocol protocol = CollectiveProtocol::simple;
-  double latency_factor = 1;   ///< of the predicted latency
-  double transfer_factor = 1;  ///< of the predicted time of the bytes on the links
-  double fill_factor = 1;      ///< of the predicted time to fill the pipeline
-  int rows = 0;                ///< measurements behind it
-  double residual_pct = 0;     ///< mean absolute error on them
+#include "configs/schema/fields/protocol_calibration.inc"
 };
 
 struct GroupCalibration {
-  CollectiveKind collective = CollectiveKind::all_reduce;
-  int ranks = 0;
-  int nodes = 1;
-  bool reduces_in_switch = true;
-  std::vector<ProtocolCalibration> protocols;
-  std::vector<SizeCorrection> corrections;  ///< ascending; outside of them the nearest
-  Seconds launch;  ///< that the measurements contain and a stream does not wait for; not simulated
+#include "configs/schema/fields/group_calibration.inc"
 };
 
 /// What predictions of collectives depend on besides the topology.

@@ -99,6 +99,7 @@ KernelJson traffic_json(const TrafficStory& traffic) {
           {"l2_hit_speedup", traffic.hit_speedup},
           {"reached_bandwidth_share", traffic.reached_share},
           {"kind_factor", traffic.kind_factor},
+          {"issue_s", traffic.issue_seconds},
           {"achieved_bandwidth_share", traffic.achieved_share}};
 }
 

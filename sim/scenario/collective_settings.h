@@ -11,25 +11,16 @@ namespace tessera {
 
 /// How a collective meets other traffic. Alone, the three take the same time.
 enum class NetworkFidelity : std::uint8_t {
-  flow,      ///< one coupled flow over all its links, at the rate of the slowest
-  analytic,  ///< its time alone, whatever else is on the links
-  chunk      ///< every step of every ring as messages of its own; rings of up to 64 ranks
+#include "configs/schema/words/network_fidelity.inc"
 };
 
 /// As CollectiveAlgorithm and CollectiveProtocol, one further: 0 leaves the choice to the tuner.
 enum class AlgorithmChoice : std::uint8_t {
-  tuner,
-  ring,
-  tree,
-  nvls,
-  nvls_tree,
-  collnet_direct,
-  collnet_chain,
-  pat,
-  pairwise,
-  hierarchical
+#include "configs/schema/words/algorithm_choice.inc"
 };
-enum class ProtocolChoice : std::uint8_t { tuned, ll, ll128, simple };
+enum class ProtocolChoice : std::uint8_t {
+#include "configs/schema/words/protocol_choice.inc"
+};
 
 /// Which collective an op runs; all_reduce for ops that run none.
 constexpr CollectiveKind collective_kind_of(OpKind kind) {
@@ -53,25 +44,16 @@ constexpr CollectiveKind collective_kind_of(OpKind kind) {
 
 /// What NCCL_ALGO, NCCL_PROTO and NCCL_CTA_POLICY would say to the communicators of one kind.
 struct CollectiveOverride {
-  GroupKind group = GroupKind::tensor;
-  AlgorithmChoice algorithm = AlgorithmChoice::tuner;
-  ProtocolChoice protocol = ProtocolChoice::tuned;
-  bool copy_engines = false;  ///< CollectiveCall::copy_engines
+#include "configs/schema/fields/collective_override.inc"
 };
 
 /// The section `collectives` of a scenario.
 struct CollectiveSettings {
-  NetworkFidelity fidelity = NetworkFidelity::flow;
-  std::vector<GroupCalibration> groups;  ///< measured
-  std::vector<CollectiveOverride> overrides;
-  NcclTuner tuner = NcclTuner::current;  ///< whose choice of algorithms
-  std::string source;
-  bool slows_kernels = true;  ///< kernels beside a collective lose the multiprocessors that
-                              ///< it takes, and both share the memory bandwidth
-  bool nccl_messages = true;  ///< messages between stages cost what NCCL's send and receive cost;
-                              ///< else the links' latency and bandwidth alone
+#include "configs/schema/fields/collective_settings.inc"
 
-  CollectiveTuning tuning() const { return {CollectiveConstants(), groups}; }
+  CollectiveTuning tuning() const {
+    return {CollectiveConstants(), groups};
+  }
   /// `call` with what the overrides say of `group`; the last one wins.
   CollectiveCall call_of(GroupKind group, CollectiveKind kind, Bytes bytes) const {
     CollectiveCall call{.kind = kind, .bytes = bytes, .tuner = tuner};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 #include "hw/units/input_error.h"
@@ -9,85 +10,74 @@
 namespace tessera {
 namespace {
 
-constexpr std::array<std::string_view, 15> kMemoryPlanners{"off",
-                                                           "tessera",
-                                                           "libra",
-                                                           "none",
-                                                           "chen_sqrt",
-                                                           "chen_greedy",
-                                                           "rotor",
-                                                           "knapsack",
-                                                           "dtr",
-                                                           "capuchin",
-                                                           "belady",
-                                                           "megatron_block",
-                                                           "megatron_uniform",
-                                                           "optimizer_offload",
-                                                           "cpu_optimizer"};
-static_assert(int(MemoryPlanner::cpu_optimizer) + 1 == int{kMemoryPlanners.size()});
+constexpr auto kModes = std::to_array<std::string_view>({
+#include "configs/schema/words/step_mode_names.inc"
+});
+constexpr auto kPredictorForms = std::to_array<std::string_view>({
+#include "configs/schema/words/predictor_form_names.inc"
+});
+constexpr auto kRecomputes = std::to_array<std::string_view>({
+#include "configs/schema/words/recompute_names.inc"
+});
+constexpr auto kSchedules = std::to_array<std::string_view>({
+#include "configs/schema/words/pipeline_schedule_names.inc"
+});
+constexpr auto kSharding = std::to_array<std::string_view>({
+#include "configs/schema/words/sharding_names.inc"
+});
+constexpr auto kMemoryPlanners = std::to_array<std::string_view>({
+#include "configs/schema/words/memory_planner_names.inc"
+});
+
+/// Words stand in the order of their numbers.
+std::string_view word_of(std::span<const std::string_view> words, auto value) {
+  return words[static_cast<std::size_t>(value)];
+}
+
+/// The inverse. Throws InputError that lists the words.
+template <class Value>
+Value value_of(std::span<const std::string_view> words, std::string_view word, const char* what) {
+  const auto found = std::ranges::find(words, word);
+  if (found != words.end()) return static_cast<Value>(found - words.begin());
+  std::string known;
+  for (const std::string_view one : words) known += (known.empty() ? "" : ", ") + std::string(one);
+  throw InputError({what, "'" + std::string(word) + "' is unknown", "use one of " + known});
+}
 
 }  // namespace
 
 std::string_view name_of(StepMode mode) {
-  switch (mode) {
-    case StepMode::training:
-      return "training";
-    case StepMode::forward_backward:
-      return "forward_backward";
-    case StepMode::inference:
-      return "inference";
-  }
-  return "";
+  return word_of(kModes, mode);
 }
-
 std::string_view name_of(PredictorForm form) {
-  switch (form) {
-    case PredictorForm::roofline:
-      return "roofline";
-    case PredictorForm::neusight:
-      return "neusight";
-    case PredictorForm::tessera:
-      return "tessera";
-  }
-  return "";
+  return word_of(kPredictorForms, form);
 }
-
 std::string_view name_of(Recompute recompute) {
-  switch (recompute) {
-    case Recompute::none:
-      return "none";
-    case Recompute::selective:
-      return "selective";
-    case Recompute::full:
-      return "full";
-  }
-  return "";
+  return word_of(kRecomputes, recompute);
+}
+std::string_view name_of(PipelineSchedule schedule) {
+  return word_of(kSchedules, schedule);
+}
+std::string_view name_of(MemoryPlanner planner) {
+  return word_of(kMemoryPlanners, planner);
 }
 
 PredictorForm predictor_form_of(std::string_view name) {
-  for (const auto form :
-       {PredictorForm::roofline, PredictorForm::neusight, PredictorForm::tessera}) {
-    if (name_of(form) == name) return form;
-  }
-  throw InputError({"predictor form", "'" + std::string(name) + "' is unknown",
-                    "use roofline, neusight or tessera"});
+  return value_of<PredictorForm>(kPredictorForms, name, "predictor form");
 }
-
-std::string_view name_of(MemoryPlanner planner) {
-  return kMemoryPlanners[static_cast<std::size_t>(planner)];
-}
-
 MemoryPlanner memory_planner_of(std::string_view name) {
-  const auto found = std::ranges::find(kMemoryPlanners, name);
-  if (found != kMemoryPlanners.end())
-    return static_cast<MemoryPlanner>(found - kMemoryPlanners.begin());
-  std::string known;
-  for (const std::string& planner : memory_planner_names())
-    known += (known.empty() ? "" : ", ") + planner;
-  throw InputError(
-      {"memory planner", "'" + std::string(name) + "' is unknown", "use one of " + known});
+  return value_of<MemoryPlanner>(kMemoryPlanners, name, "memory planner");
 }
 
+std::vector<std::string> recompute_names() {
+  return {kRecomputes.begin(), kRecomputes.end()};
+}
+std::vector<std::string> schedule_names() {
+  return {kSchedules.begin(), kSchedules.end()};
+}
+std::vector<std::string> sharding_names() {
+  return {kSharding.begin(), kSharding.end()};
+}
 std::vector<std::string> memory_planner_names() {
   return {kMemoryPlanners.begin() + 1, kMemoryPlanners.end()};
 }

@@ -14,11 +14,16 @@ namespace tessera {
 std::string_view name_of(StepMode mode);
 std::string_view name_of(PredictorForm form);
 std::string_view name_of(Recompute recompute);
+std::string_view name_of(PipelineSchedule schedule);
 std::string_view name_of(MemoryPlanner planner);
 
 /// The inverse of `name_of`. Throws InputError that lists the accepted names.
 PredictorForm predictor_form_of(std::string_view name);
 MemoryPlanner memory_planner_of(std::string_view name);
+/// All of them, in the order of their values.
+std::vector<std::string> recompute_names();
+std::vector<std::string> schedule_names();
+std::vector<std::string> sharding_names();
 /// All but `off`.
 std::vector<std::string> memory_planner_names();
 

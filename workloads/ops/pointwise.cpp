@@ -47,7 +47,10 @@ Kernel strided_kernel(const Tensor& out, const std::vector<Tensor>& operands, do
   const std::vector<std::size_t> order = loop_order(shapes);
   Kernel kernel = pointwise_kernel(out, flops);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (!runs_along(shapes[i], out.shape)) kernel.kind = KernelKind::copy;
+    if (!runs_along(shapes[i], out.shape)) {
+      kernel.kind = KernelKind::copy;
+      kernel.strided = true;
+    }
     const OperandReuse reuse =
         operand_reuse(shapes[i], order, element_bytes(operands[i].precision));
     if (reuse.footprint <= kernel.reuse_footprint) continue;
@@ -103,6 +106,12 @@ Kernel pointwise_kernel(const Tensor& out, double flops, KernelKind kind) {
   if (element_bytes(out.precision) < kWordBytes && is_floating(out.precision)) {
     kernel.precision = out.precision;
   }
+  return kernel;
+}
+
+Kernel strided_copy(const Tensor& out, double flops) {
+  Kernel kernel = pointwise_kernel(out, flops, KernelKind::copy);
+  kernel.strided = true;
   return kernel;
 }
 

@@ -13,6 +13,8 @@ namespace tessera {
 
 /// Shape of a pointwise kernel that writes `out`; `flops` per element.
 Kernel pointwise_kernel(const Tensor& out, double flops, KernelKind kind = KernelKind::elementwise);
+/// Likewise of a copy that finds its elements one by one (Kernel::strided).
+Kernel strided_copy(const Tensor& out, double flops = 0);
 /// Shape of a kernel that reduces `in`; traffic is added by `Tape::launch`.
 Kernel reduction_kernel(const Tensor& in);
 

@@ -14,7 +14,7 @@ namespace {
 void add_window_gradient(Tape& t, const std::string& name, const Tensor& x, const Tensor& window) {
   const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
   t.launch(name + ".zero", pointwise_kernel(whole, 0, KernelKind::fill), {}, {whole});
-  t.launch_partial(name + ".copy", pointwise_kernel(window, 0, KernelKind::copy),
+  t.launch_partial(name + ".copy", strided_copy(window),
                    {{window.storage, window.traffic()}}, {{whole.storage, window.traffic()}});
   t.add_gradient(x, whole);
 }
@@ -64,7 +64,9 @@ Tensor transposed(Tape& tape, const Tensor& x) {
 
 Tensor clone(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor out = tape.make(name, StridedShape(x.sizes()), x.precision);
-  tape.launch(name, pointwise_kernel(out, 0, KernelKind::copy), {x}, {out});
+  const bool in_order = x.shape.contiguous();
+  tape.launch(name, in_order ? pointwise_kernel(out, 0, KernelKind::copy) : strided_copy(out), {x},
+              {out});
   tape.differentiable({x}, out, [x](Tape& t, auto gradients) { t.add_gradient(x, gradients[0]); });
   return out;
 }

@@ -58,6 +58,8 @@ struct Kernel {
   Precision precision = Precision::fp32;  ///< products: of the arithmetic; others: of the tensors
   GemmLayout layout = GemmLayout::tn;
   bool bias = false;                 ///< GEMM with a bias epilogue
+  bool strided = false;              ///< a loop that finds its elements one by one, by divisions
+                                     ///< over the dimensions (PyTorch's for operands in any order)
   std::int64_t batch = 1;            ///< independent products (gemm: 1; convolution: its groups)
   std::int64_t m = 0, n = 0, k = 0;  ///< out[m,n], contraction over k; 0 for the other kinds
   std::int64_t rows = 0, cols = 0;   ///< elements = rows * cols of the larger operand; softmax and

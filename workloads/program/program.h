@@ -180,35 +180,42 @@ constexpr RankOrder kDefaultRankOrder = {RankDimension::tensor, RankDimension::c
 
 /// Sizes of the parallel dimensions.
 struct ParallelLayout {
-  int tensor = 1;
-  int pipeline = 1;
-  int data = 1;
+#include "configs/schema/fields/parallel_layout.inc"
   int shard = 1;  ///< neighbouring replicas that share one copy of what is sharded; divides
                   ///< `replicas()`
-  int virtual_stages = 1;          ///< model chunks per pipeline stage of the interleaved schedule
-  int context = 1;                 ///< ranks that share each sequence
-  int expert = 1;                  ///< ranks that share the experts; divides `expert_places()`
-  int expert_tensor = 0;           ///< ranks that each hold a part of an expert; 0: `tensor`
-  bool sequence_parallel = false;  ///< tensor-parallel ranks share what lies between their split
-                                   ///< layers by sequence (Korthikanti et al., 2022)
-  RankOrder order = kDefaultRankOrder;
 
   /// Ranks that each hold a part of the sequence between split layers; 1: all hold all of it.
-  int sequence_parts() const { return sequence_parallel ? tensor : 1; }
-  int world_size() const { return tensor * pipeline * data * context; }
+  int sequence_parts() const {
+    return sequence_parallel ? tensor : 1;
+  }
+  int world_size() const {
+    return tensor * pipeline * data * context;
+  }
   /// Ranks that hold the same dense parameters: they sum their gradients.
-  int replicas() const { return data * context; }
+  int replicas() const {
+    return data * context;
+  }
 
   /// Parts that an expert is held in.
-  constexpr int expert_parts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
+  constexpr int expert_parts() const {
+    return expert_tensor > 0 ? expert_tensor : tensor;
+  }
   /// Experts are cut into another number of parts than dense layers.
-  constexpr bool cuts_experts_apart() const { return expert_parts() != tensor; }
+  constexpr bool cuts_experts_apart() const {
+    return expert_parts() != tensor;
+  }
   /// Ranks of a stage over which whole experts, or equal parts of them, can be spread.
-  constexpr int expert_places() const { return tensor * data * context / expert_parts(); }
+  constexpr int expert_places() const {
+    return tensor * data * context / expert_parts();
+  }
   /// Ranks that hold the same experts: they sum their gradients.
-  int expert_replicas() const { return expert_places() / expert; }
+  int expert_replicas() const {
+    return expert_places() / expert;
+  }
   /// Those are others than the ranks that hold the same dense parameters.
-  bool experts_apart() const { return expert > 1 || cuts_experts_apart(); }
+  bool experts_apart() const {
+    return expert > 1 || cuts_experts_apart();
+  }
   /// Some gradients have to be summed.
   bool has_replicas() const {
     return replicas() > 1 || (cuts_experts_apart() && expert_replicas() > 1);

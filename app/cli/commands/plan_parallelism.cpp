@@ -93,11 +93,13 @@ std::vector<Value> values_of(const std::vector<std::string>& words,
   return values;
 }
 
-const std::vector<std::string> kSchedules = {
-    "gpipe", "one_f_one_b", "interleaved_1f1b", "zb_h1", "zb_h2", "dualpipe", "zbv"};
-const std::vector<std::string> kSharding = {"none", "optimizer", "gradients", "parameters"};
 /// "plan": a memory plan where `none` does not fit.
-const std::vector<std::string> kRecompute = {"none", "selective", "full", "plan"};
+constexpr const char* kPlan = "plan";
+std::vector<std::string> recompute_words() {
+  std::vector<std::string> words = recompute_names();
+  words.emplace_back(kPlan);
+  return words;
+}
 const std::vector<std::string> kObjectives = {"time", "tokens-per-dollar", "energy"};
 
 /// Of the options, else what people train in on the cluster's GPUs.
@@ -263,10 +265,11 @@ SearchQuestion question_of(const PlanParallelismOptions& options) {
 
 void take_recompute(PlanParallelismOptions& options) {
   std::vector<std::string> words = options.recompute;
-  options.space.plans = std::erase(words, kRecompute.back()) > 0;
-  const bool has_none = std::ranges::find(words, kRecompute.front()) != words.end();
-  if (options.space.plans && !has_none) words.push_back(kRecompute.front());
-  options.space.recompute = values_of<Recompute>(words, kRecompute);
+  options.space.plans = std::erase(words, kPlan) > 0;
+  const std::string none(name_of(Recompute::none));
+  const bool has_none = std::ranges::find(words, none) != words.end();
+  if (options.space.plans && !has_none) words.push_back(none);
+  options.space.recompute = values_of<Recompute>(words, recompute_names());
 }
 
 ExitCode exit_code_of(const std::vector<SearchCase>& cases) {
@@ -280,8 +283,8 @@ ExitCode exit_code_of(const std::vector<SearchCase>& cases) {
 }
 
 ExitCode run_plan_parallelism(PlanParallelismOptions options) {
-  options.space.schedules = values_of<PipelineSchedule>(options.schedules, kSchedules);
-  options.space.sharding = values_of<Sharding>(options.sharding, kSharding);
+  options.space.schedules = values_of<PipelineSchedule>(options.schedules, schedule_names());
+  options.space.sharding = values_of<Sharding>(options.sharding, sharding_names());
   take_recompute(options);
   const SearchQuestion question = question_of(options);
   const InterruptNote ctrl_c;
@@ -305,16 +308,16 @@ void add_space_options(CLI::App& command, PlanParallelismOptions& options) {
   sizes("--micro-batch", options.space.micro_batches, "likewise");
   command.add_option("--schedule", options.schedules, "pipeline schedules to try")
       ->delimiter(',')
-      ->check(CLI::IsMember(kSchedules));
+      ->check(CLI::IsMember(schedule_names()));
   command.add_option("--sharding", options.sharding, "what replicas may divide (ZeRO)")
       ->delimiter(',')
-      ->check(CLI::IsMember(kSharding));
+      ->check(CLI::IsMember(sharding_names()));
   command
       .add_option("--recompute", options.recompute,
                   "what may be recomputed; plan: nothing, or what a memory plan chooses where that "
                   "does not fit")
       ->delimiter(',')
-      ->check(CLI::IsMember(kRecompute));
+      ->check(CLI::IsMember(recompute_words()));
 }
 
 void add_question_options(CLI::App& command, PlanParallelismOptions& options) {

@@ -8,10 +8,6 @@
 namespace tessera {
 namespace {
 
-// tools/mirror_schema checks the words of all fields that it mirrors; these two are read here.
-static_assert(int{schema::Parallelism::ulysses} == int(ContextAttention::ulysses));
-static_assert(int{schema::Predictor::tessera} == int(PredictorForm::tessera));
-
 /// What `message` gives, over `otherwise`.
 template <class T>
 T given_or(const google::protobuf::Message& message, T otherwise) {

@@ -165,6 +165,8 @@ std::string traffic_lines(const TrafficStory& traffic) {
       entry("L2", percentage(1 - traffic.l2_miss) + " hits, " + percentage(traffic.l2_miss) +
                       " misses; a hit is " + shown(traffic.hit_speedup, "%.2f") + " times as fast");
   text += entry("reached by misses", percentage(traffic.reached_share) + " of peak bandwidth");
+  if (traffic.issue_seconds > 0)
+    text += entry("instructions of the SMs", "at least " + microseconds(traffic.issue_seconds));
   return text + entry("achieved", percentage(traffic.achieved_share) +
                                       " of peak bandwidth, by the whole duration");
 }

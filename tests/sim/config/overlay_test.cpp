@@ -15,15 +15,15 @@ GpuOverlay example() {
           .mode = OverlayMode::calibrated_steps,
           .gemm_slowdown = -0.1234567890123456,
           .batched_slowdown = 1.0 / 3,
-          .bandwidth_slowdown = {0.1, 0, 0.3},
           .sustained_flops = 51.23456789e12,
           .floors = {3e-6, 4.1e-6, 5e-6, 6e-6, 1.0 / 3 * 1e-5},
-          .tensor = {.compute = 0.1, .memory = -0.2, .power = 1.0 / 7, .attention = 0, .rows = 5},
           .source = "a \"quoted\" name.csv",
           .source_fnv1a = "0x00000000000000ff",
           .rows = 12,
           .weights = "0x0123456789abcdef",
-          .tool_version = "1.2.3"};
+          .tool_version = "1.2.3",
+          .tensor = {.compute = 0.1, .memory = -0.2, .power = 1.0 / 7, .attention = 0, .rows = 5},
+          .bandwidth_slowdown = {0.1, 0, 0.3}};
 }
 
 void expect_equal(const GpuOverlay& a, const GpuOverlay& b) {

@@ -34,7 +34,7 @@ void add_bias_gradient(Tape& tape, const std::string& name, const Tensor& bias,
 /// `image` with the channels of a pixel side by side, or back: a kernel within the library's call.
 void reorder(Tape& tape, const std::string& name, const Tensor& from, const Tensor& to) {
   const int calls = tape.set_calls_per_launch(0);
-  tape.launch(name + ".reorder", pointwise_kernel(to, 0, KernelKind::copy), {from}, {to});
+  tape.launch(name + ".reorder", strided_copy(to), {from}, {to});
   tape.set_calls_per_launch(calls);
 }
 

@@ -27,7 +27,7 @@ Tensor spread_gradient(Tape& t, const std::string& name, const Tensor& x, bool f
   const Tensor grad = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
   if (fills) t.launch(name + ".zero", pointwise_kernel(grad, 0, KernelKind::fill), {}, {grad});
   reads.push_back(kept(x));
-  t.launch_partial(name + ".backward", pointwise_kernel(grad, 1, KernelKind::copy),
+  t.launch_partial(name + ".backward", strided_copy(grad, 1),
                    std::move(reads), {all_of(grad)});
   return grad;
 }
@@ -60,7 +60,7 @@ Tensor max_pool2d(Tape& tape, const std::string& name, const Tensor& x,
                   const PoolingWindow& window) {
   const Tensor out = tape.make(name, pooled_shape(x, window), x.precision);
   const Tensor positions = tape.make(name + ".positions", out.shape, Precision::int64);
-  tape.launch(name, pointwise_kernel(x, 1, KernelKind::copy), {x}, {out, positions});
+  tape.launch(name, strided_copy(x, 1), {x}, {out, positions});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
     t.add_gradient(x, spread_gradient(t, name, x, true, {all_of(gradients[0]), all_of(positions)}));
   });
@@ -70,7 +70,7 @@ Tensor max_pool2d(Tape& tape, const std::string& name, const Tensor& x,
 Tensor average_pool2d(Tape& tape, const std::string& name, const Tensor& x,
                       const PoolingWindow& window) {
   const Tensor out = tape.make(name, pooled_shape(x, window), x.precision);
-  tape.launch(name, pointwise_kernel(x, 1, KernelKind::copy), {x}, {out});
+  tape.launch(name, strided_copy(x, 1), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
     t.add_gradient(x, spread_gradient(t, name, x, false, {all_of(gradients[0])}));
   });
@@ -82,7 +82,7 @@ Tensor adaptive_average_pool2d(Tape& tape, const std::string& name, const Tensor
   if (size == 1) return mean_of_images(tape, name, x);
   const Sizes& in = x.sizes();
   const Tensor out = tape.make(name, StridedShape({in[0], in[1], size, size}), x.precision);
-  tape.launch(name, pointwise_kernel(x, 1, KernelKind::copy), {x}, {out});
+  tape.launch(name, strided_copy(x, 1), {x}, {out});
   tape.differentiable({x}, out, [=](Tape& t, auto gradients) {
     t.add_gradient(x, spread_gradient(t, name, x, true, {all_of(gradients[0])}));
   });
