@@ -47,8 +47,8 @@ constexpr Seconds kMostPerRank(1e-3);
 /// Several times what the host needs for a copy, of which all-gathers into lists make one a rank.
 constexpr Seconds kLeastPerRank(0.2e-3);
 /// Of a call of `kMeasured`, whatever its ranks: where the line through the medians of nanotron's
-/// all-gathers behind slow hosts on 16, 32 and 64 GPUs (6.2, 10.6, 19.9 ms) begins; from 128 on
-/// they are within a tenth of it.
+/// all-gathers behind slow hosts on 16, 32 and 64 GPUs (6.2, 10.6, 19.9 ms) begins; those on 128
+/// and 256 are within a tenth of it.
 constexpr Seconds kOfTheCall(1.5e-3);
 /// Benchmarks of one machine differ by less.
 constexpr double kClearlySlower = 1.2;
