@@ -26,9 +26,11 @@ struct MeasuredFabric {
 ///   which every message and collective between nodes finds.
 /// - The host: a time that grows with the ranks, not with the bytes, which every collective takes
 ///   it and a message between two does not. Both calls last as long as the host is busy with them,
-///   and transfers run beside (docs/decisions/0048-a-slow-host.md). Seen in an all-gather of 0.2 to
-///   1 ms a rank where the all-reduce is a fifth slower than promised or more; without an
-///   all-gather, in an all-reduce below a third of what is promised, at up to 1 ms a rank.
+///   and transfers run beside (docs/decisions/0048-a-slow-host.md). Seen in an all-gather that
+///   takes 0.2 to 1 ms a rank beyond what the call itself does
+///   (docs/decisions/0094-what-a-call-takes.md) where the all-reduce is a fifth slower than
+///   promised or more; without an all-gather, in an all-reduce below a third of what is promised,
+///   at up to 1 ms a rank.
 ///
 /// Links take no more of an all-reduce than twice the all-gather. A slow host hides them: messages
 /// then find NICs as described, and collectives what such a cluster's jobs reach whose hosts are

@@ -39,6 +39,16 @@ std::vector<PlacedPiece> placed_pieces(const ModelSpec& model, int stages, bool 
   return pieces;
 }
 
+/// With the loss: steps that end on a stage of its own take no longer where that lies on another
+/// node, although logits of 1 to 4 GB a micro-batch would
+/// (docs/decisions/0094-what-a-call-takes.md).
+void keep_head_with_loss(std::vector<PlacedPiece>& pieces) {
+  for (PlacedPiece& piece : pieces) {
+    const bool is_head = piece.piece != Piece::embedding && piece.piece != Piece::layer;
+    if (is_head) piece.stage = pieces.back().stage;
+  }
+}
+
 int stage_of(Piece wanted, const std::vector<PlacedPiece>& pieces) {
   for (const PlacedPiece& piece : pieces) {
     if (piece.piece == wanted) return piece.stage;
@@ -58,7 +68,8 @@ bool uses_cost_split(const StepOptions& step) {
 }
 
 std::optional<CostSplit> split_by_cost(const ModelSpec& model, int stages, bool past_share) {
-  const std::vector<PlacedPiece> pieces = placed_pieces(model, stages, past_share);
+  std::vector<PlacedPiece> pieces = placed_pieces(model, stages, past_share);
+  if (!past_share) keep_head_with_loss(pieces);
   const int logits = stage_of(Piece::logits, pieces);
   const int loss = stage_of(Piece::loss, pieces);
   const bool together = stage_of(Piece::norm, pieces) == logits &&

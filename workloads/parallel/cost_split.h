@@ -21,10 +21,12 @@ bool uses_cost_split(const StepOptions& step);
 
 /// A stage takes blocks until their cost and that of the stages before reach its share of all:
 /// where a share is met exactly the next layer is the next stage's, or, with `past_share`
-/// (FrameworkProfile::fills_past_share), still this one's. A layer costs its products with as many
-/// key as query heads, 4 h heads d + 3 h ffn, the head V h, the rest nothing. Nothing where a stage
-/// stays empty, or the final norm, the logits and the cast of logits would lie on three stages.
-/// Source: nanotron models/base.py, build_model, and models/llama.py, get_block_compute_costs.
+/// (FrameworkProfile::fills_past_share), still this one's; with it a head that fills its stage
+/// leaves the loss alone on the last, without it goes there too. A layer costs its products with as
+/// many key as query heads, 4 h heads d + 3 h ffn, the head V h, the rest nothing. Nothing where a
+/// stage stays empty, or the final norm, the logits and the cast of logits would lie on three
+/// stages. Source: nanotron models/base.py, build_model, and models/llama.py,
+/// get_block_compute_costs.
 std::optional<CostSplit> split_by_cost(const ModelSpec& model, int stages, bool past_share = false);
 
 }  // namespace tessera

@@ -166,21 +166,34 @@ TEST(Nanotron, TheLayerThatExceedsAShareIsStillTheStages) {
   // 8 layers and the head are 12 layers' worth, 2.4 for each of five stages: 2.4, 4.8, 7.2, 9.6.
   ModelSpec model = llama();
   model.layers = 8;
-  EXPECT_THAT(split_by_cost(model, 5)->layers, ElementsAre(3, 2, 3, 0, 0));
+  EXPECT_THAT(split_by_cost(model, 5, true)->layers, ElementsAre(3, 2, 3, 0, 0));
+  EXPECT_FALSE(split_by_cost(model, 5));  // the head, on the fifth stage, leaves the fourth empty
 }
 
-TEST(Nanotron, LeavesTheLossAloneWhereTheHeadExceedsItsShare) {
+/// Whether the seventh of eight stages sends the last one logits of a micro-batch.
+bool sends_logits(const StepOptions& step) {
+  const Program program = build_program(llama(), step);
+  const Bytes logits(2L * 4096 * 131072 / 2);  // bf16, of one of two tensor-parallel ranks
+  return std::ranges::any_of(program.stages[6].ops, [&](const ProgramOp& op) {
+    return op.kind == OpKind::send && op.peer_stage == 7 && op.bytes == logits;
+  });
+}
+
+TEST(Nanotron, LeftTheLossAloneWhereTheHeadExceedsItsShare) {
   // 8 stages of 2.5 layers' worth: the head, worth four, fills the seventh.
+  EXPECT_TRUE(split_by_cost(llama(), 8, true)->loss_apart);
+  StepOptions step = step_of(2, 8);
+  step.framework.fills_past_share = true;
+  EXPECT_TRUE(sends_logits(step));
+}
+
+TEST(Nanotron, KeepsTheHeadWithTheLoss) {
   const auto split = split_by_cost(llama(), 8);
   ASSERT_TRUE(split);
-  EXPECT_TRUE(split->loss_apart);
+  EXPECT_FALSE(split->loss_apart);
   EXPECT_THAT(split->layers, ElementsAre(3, 2, 3, 2, 3, 2, 1, 0));
-  const Program program = build_program(llama(), step_of(2, 8));
-  const Bytes logits(2L * 4096 * 131072 / 2);  // bf16, of one of two tensor-parallel ranks
-  const auto& ops = program.stages[6].ops;
-  EXPECT_TRUE(std::ranges::any_of(ops, [&](const ProgramOp& op) {
-    return op.kind == OpKind::send && op.peer_stage == 7 && op.bytes == logits;
-  }));
+  EXPECT_THAT(split->blocks, ElementsAre(4, 2, 3, 2, 3, 2, 1, 1));  // embedding, head
+  EXPECT_FALSE(sends_logits(step_of(2, 8)));
 }
 
 TEST(Nanotron, RefusesStagesWithoutAPartOfTheModel) {
