@@ -92,7 +92,7 @@ class Predictors {
                   .first;
     found->second.keep_warm(row.warm_sets);
     std::vector<ServingKernel> kernels;
-    add_product(product_format(row.format), row.m, row.n, row.k, kernels);
+    add_product(product_format(row.format), row.m, row.n, row.k, row.stack, kernels);
     return found->second.timed(kernels);
   }
 

@@ -25,9 +25,9 @@ Layout layout_of(const std::filesystem::path& csv) {
   const MeasuredTable head(csv, {"gpu", "latency_us"}, {"part", "top_k", "d_conv", "groups"});
   if (head.has(2)) return {kMlaColumns, kMlaOptional, read_mla_call};
   if (head.has(3)) return {kExpertColumns, kExpertOptional, read_expert_call};
-  if (head.has(4)) return {kConvolution1dColumns, {"stack"}, read_convolution_1d_call};
+  if (head.has(4)) return {kConvolution1dColumns, kConvolution1dOptional, read_convolution_1d_call};
   if (head.has(5)) return {kGroupedColumns, kGroupedOptional, read_grouped_call};
-  return {kQuantizeColumns, {"stack"}, read_quantize_call};
+  return {kQuantizeColumns, kQuantizeOptional, read_quantize_call};
 }
 
 /// Predictors by GPU and software.

@@ -1,8 +1,11 @@
 #include "lab/predict/served_kernels.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lab/predict/attention_stand_in.h"
+#include "predictor/attention/served_traffic.h"
+#include "predictor/fp32/power_mean.h"
 #include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
@@ -102,10 +105,26 @@ ServedTime ServedKernels::timed(const ServingKernel& part) {
 }
 
 /// Instructions at the rate of all SMs; other forms know none.
-Seconds ServedKernels::on_sms(const ServingKernel& part) const {
+Seconds ServedKernels::of_clocks(double clocks) const {
   const double rate = gpu_.sm_count * gpu_.boost_clock.value();
   const bool known = request_.form == PredictorForm::tessera && rate > 0;
-  return Seconds(known ? part.sm_clocks / rate : 0);
+  return Seconds(known ? clocks / rate : 0);
+}
+
+/// A kernel that takes `moving` alone, beside what its instructions take: a p-norm of 4, as of the
+/// memory-bound kernels that SMs limit. What the L2 holds of it comes from there.
+Seconds ServedKernels::paced(const ServingKernel& part, Seconds moving) {
+  constexpr double kTogether = 4;
+  if (request_.form != PredictorForm::tessera) return moving;
+  const double rate = served_bandwidth(gpu_, {.operand_bytes = part.resident_bytes});
+  if (part.resident_bytes > 0 && rate > gpu_.memory_bandwidth.value()) {
+    const Seconds start = plain({}).predict(pointwise(1, 1, 1).kernel).duration;
+    moving =
+        std::min(moving, start + Seconds(static_cast<double>(part.kernel.bytes().value()) / rate));
+  }
+  const Seconds busy = of_clocks(part.busy_clocks);
+  if (busy.value() <= 0 || moving.value() <= 0) return moving + busy;
+  return Seconds(smooth_max(moving.value(), busy.value(), kTogether));
 }
 
 ServedTime ServedKernels::timed(const std::vector<ServingKernel>& kernels) {
@@ -113,7 +132,7 @@ ServedTime ServedKernels::timed(const std::vector<ServingKernel>& kernels) {
   SpreadSum spread;
   for (const ServingKernel& kernel : kernels) {
     ServedTime own = timed(kernel);
-    own.time += on_sms(kernel);
+    own.time = paced(kernel, own.time) + of_clocks(kernel.sm_clocks);
     total += own.time;
     spread.add(own.time, own.spread);
   }

@@ -33,7 +33,8 @@ class ServedKernels {
 
  private:
   ServedTime timed(const ServingKernel& kernel);
-  Seconds on_sms(const ServingKernel& kernel) const;
+  Seconds of_clocks(double clocks) const;
+  Seconds paced(const ServingKernel& kernel, Seconds moving);
   ServedTime of_product(const ServingKernel& kernel);
   ServedTime of_attention(const ServingKernel& kernel);
   Seconds quantization(const AttentionCall& call);

@@ -20,14 +20,15 @@ constexpr std::int64_t kHidden = 7168, kQueryRank = 1536, kKvRank = 512, kNope =
                        kValue = 128;
 
 void add_projections(const ProductFormat* format, std::int64_t tokens, std::int64_t cached,
-                     std::int64_t heads, std::vector<ServingKernel>& kernels) {
-  add_product(format, tokens, kQueryRank + kKvRank + kRope, kHidden, kernels);
+                     std::int64_t heads, std::string_view stack,
+                     std::vector<ServingKernel>& kernels) {
+  add_product(format, tokens, kQueryRank + kKvRank + kRope, kHidden, stack, kernels);
   kernels.push_back(pointwise(tokens, kQueryRank + kKvRank, kQueryRank + kKvRank));  // norms
-  add_product(format, tokens, heads * (kNope + kRope), kQueryRank, kernels);
-  add_product(format, tokens + cached, heads * (kNope + kValue), kKvRank, kernels);
+  add_product(format, tokens, heads * (kNope + kRope), kQueryRank, stack, kernels);
+  add_product(format, tokens + cached, heads * (kNope + kValue), kKvRank, stack, kernels);
   kernels.push_back(pointwise(tokens, heads * (kNope + kRope), heads * (kNope + kRope)));  // rope
   kernels.push_back(pointwise(tokens + cached, heads * kNope, heads * (kNope + kRope)));   // keys
-  add_product(format, tokens, kHidden, heads * kValue, kernels);
+  add_product(format, tokens, kHidden, heads * kValue, stack, kernels);
 }
 
 /// Whether the software multiplies queries and results by the up-projections of keys and values, so
@@ -38,6 +39,53 @@ bool absorbs(std::string_view stack, bool module) {
   const auto says = [&](std::string_view word) { return stack.find(word) != stack.npos; };
   if (module) return says("FLASHMLA") || says("FLASH_ATTN_MLA");
   return says("sglang") && !says("trtllm");
+}
+
+/// vLLM gives every token a scale of its own in 8 bits: a thread block of 256 threads a row, 8
+/// elements each at a time, finds the largest value and comes back to the row where it is cached.
+bool scales_tokens(const ProductFormat& format, std::string_view stack) {
+  return format.scaled_by_largest && format.bits == 8 && stack.starts_with("vllm");
+}
+constexpr double kElementsOfAPass = 256 * 8;
+
+/// Clocks of an SM that such a block takes for each pass over its row, and once more to start and
+/// to join its threads' values: what GB200, H100 and L40S choose of 600, 700, ... 1400; any two of
+/// them choose 1000 or 1100 (decision 92).
+constexpr double kClocksOfAPass = 1000;
+
+/// TensorRT-LLM's search takes 8.4, 7.1 and 6.1 us of GB200, H100 and L40S however small the matrix
+/// (quantize_fp8.csv), where one kernel takes 2: as three that are too small to count.
+constexpr int kSmallKernels = 3;
+
+bool searches_in_small_kernels(const ProductFormat& format, std::string_view stack) {
+  return format.scaled_by_largest && format.bits == 8 && stack.starts_with("trtllm");
+}
+
+void add_small_kernels(std::vector<ServingKernel>& kernels) {
+  for (int i = 0; i < kSmallKernels; ++i) kernels.push_back(pointwise(1, 1, 1));
+}
+
+void add_quantization(const ProductFormat& format, std::int64_t m, std::int64_t k,
+                      std::string_view stack, std::vector<ServingKernel>& kernels) {
+  if (scales_tokens(format, stack)) {
+    const double passes = std::ceil(static_cast<double>(k) / kElementsOfAPass);
+    kernels.push_back({quantization_kernel(format, m, k), {}});
+    kernels.back().busy_clocks = kClocksOfAPass * static_cast<double>(m) * (1 + passes);
+    return;
+  }
+  if (searches_in_small_kernels(format, stack)) add_small_kernels(kernels);
+  for (const Kernel& kernel : quantization_kernels(format, m, k)) kernels.push_back({kernel, {}});
+}
+
+/// A causal convolution has a thread block for each channel of each sequence, of two warps for up
+/// to 512 positions and four for more; a warp takes 8 positions a thread at a time. Its clocks are
+/// what GB200, H100 and L40S choose of steps of 10, and any two of them (decision 92).
+constexpr double kClocksToStart = 40, kClocksOfAChunk = 80;
+
+double convolution_clocks(double blocks, double positions) {
+  const double warps = positions > 512 ? 4 : 2;
+  const double chunks = std::ceil(positions / (warps * 32 * 8));
+  return blocks * warps * (kClocksToStart + kClocksOfAChunk * chunks);
 }
 
 /// Scores have heads of 192, values of 128: as heads of their mean, which has as much arithmetic.
@@ -76,15 +124,10 @@ ServingKernel pointwise(std::int64_t rows, std::int64_t read, std::int64_t writt
   return {kernel, {}};
 }
 
-void add_quantization(const ProductFormat& format, std::int64_t m, std::int64_t k,
-                      std::vector<ServingKernel>& kernels) {
-  for (const Kernel& kernel : quantization_kernels(format, m, k)) kernels.push_back({kernel, {}});
-}
-
 void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, std::int64_t k,
-                 std::vector<ServingKernel>& kernels) {
+                 std::string_view stack, std::vector<ServingKernel>& kernels) {
   if (format != nullptr) {
-    add_quantization(*format, m, k, kernels);
+    add_quantization(*format, m, k, stack, kernels);
     kernels.push_back(
         {product_in_format(*format, m, n, k), std::string(format->name), format->slowdown()});
     return;
@@ -129,7 +172,7 @@ void add_grouped(const ProductFormat* format, const std::vector<std::int64_t>& r
     kernel.bytes_read += Bytes(static_cast<std::int64_t>((groups - 1) * weights));
   } else {
     std::vector<ServingKernel> one;
-    add_product(nullptr, m, n, k, one);
+    add_product(nullptr, m, n, k, {}, one);
     kernel = one.front().kernel;
     kernel.bytes_read = Bytes(2 * (m * k + static_cast<std::int64_t>(groups) * n * k));
   }
@@ -148,9 +191,11 @@ const std::vector<std::string> kMlaColumns{"gpu",   "latency_us", "part", "dtype
 const std::vector<std::string> kMlaOptional{"prefix", "model", "stack", "kv_cache_dtype"};
 const std::vector<std::string> kConvolution1dColumns{
     "gpu", "latency_us", "num_tokens", "d_state", "ssm_heads", "head_dim", "groups"};
+const std::vector<std::string> kConvolution1dOptional{"batch"};
 const std::vector<std::string> kGroupedColumns{"gpu", "latency_us", "groups", "m", "n", "k"};
 const std::vector<std::string> kGroupedOptional{"layout", "accumulate", "dtype", "stack"};
 const std::vector<std::string> kQuantizeColumns{"gpu", "latency_us", "op", "m", "k"};
+const std::vector<std::string> kQuantizeOptional{"stack"};
 
 std::optional<ServingCall> read_mla_call(MeasuredTable& table) {
   std::int64_t sizes[3];
@@ -174,7 +219,8 @@ std::optional<ServingCall> read_mla_call(MeasuredTable& table) {
       .stack = std::string(table.text(9)),
       .kernels = {},
       .source_spread = source_spread::kLatents};
-  if (part == "module") add_projections(format, batch * seq, batch * *prefix, heads, call.kernels);
+  if (part == "module")
+    add_projections(format, batch * seq, batch * *prefix, heads, call.stack, call.kernels);
   const bool eight_bit_cache = table.text(10) == "fp8";
   const bool eight_bits = eight_bit_cache && part == "attention" && format != nullptr;
   const bool absorbed = absorbs(call.stack, part == "module");
@@ -191,14 +237,20 @@ std::optional<ServingCall> read_mla_call(MeasuredTable& table) {
 std::optional<ServingCall> read_convolution_1d_call(MeasuredTable& table) {
   std::int64_t sizes[5];
   if (!read_sizes(table, {2, 3, 4, 5, 6}, sizes)) return std::nullopt;
-  const std::int64_t channels = sizes[2] * sizes[3] + 2 * sizes[4] * sizes[1];
-  if (!fits(table, static_cast<double>(sizes[0]) * static_cast<double>(channels)))
+  const std::int64_t tokens = sizes[0], channels = sizes[2] * sizes[3] + 2 * sizes[4] * sizes[1];
+  const Extent batch = table.text(7).empty() ? Extent(1) : table.extent(7);
+  if (!batch || !fits(table, static_cast<double>(tokens) * static_cast<double>(channels)))
     return std::nullopt;
+  ServingKernel kernel = pointwise(tokens, channels, channels);
+  const auto sequences = static_cast<double>(std::min(*batch, tokens));
+  kernel.busy_clocks = convolution_clocks(sequences * static_cast<double>(channels),
+                                          static_cast<double>(tokens) / sequences);
+  kernel.resident_bytes = static_cast<double>(2 * tokens * channels);  // written in place
   return ServingCall{.gpu = {},
                      .name = "causal conv1d",
-                     .stand_in = "a pointwise kernel of as many bytes",
+                     .stand_in = "a kernel of as many bytes, a thread block for each channel",
                      .stack = {},
-                     .kernels = {pointwise(sizes[0], channels, channels)}};
+                     .kernels = {kernel}};
 }
 
 std::optional<ServingCall> read_grouped_call(MeasuredTable& table) {
@@ -252,9 +304,11 @@ std::optional<ServingCall> read_quantize_call(MeasuredTable& table) {
                                                     : "one more read of the matrix",
                    .stack = {},
                    .kernels = {}};
-  call.kernels.push_back({op == "scale_matrix"
-                              ? quantization_kernel(*product_format("fp8"), sizes[0], sizes[1])
-                              : search_kernel(sizes[0], sizes[1]),
+  const ProductFormat& format = *product_format("fp8");
+  if (op == "compute_scale" && searches_in_small_kernels(format, table.text(5)))
+    add_small_kernels(call.kernels);
+  call.kernels.push_back({op == "scale_matrix" ? quantization_kernel(format, sizes[0], sizes[1])
+                                               : search_kernel(sizes[0], sizes[1]),
                           {}});
   return call;
 }

@@ -22,7 +22,9 @@ struct ServingKernel {
   bool caches_latents = false;   ///< attention whose keys and values do not go into the cache
   double rotated = 1;            ///< share of the queries' elements that a position turns
   bool eight_bit_cache = false;  ///< attention: keys and values cached in fp8
-  double sm_clocks = 0;          ///< of one SM, shared by all, beside what the kernel moves
+  double sm_clocks = 0;          ///< of one SM, shared by all, after what the kernel moves
+  double busy_clocks = 0;        ///< the same, while it moves: the slower of both sets the pace
+  double resident_bytes = 0;  ///< that calls come back to, in the L2 where it holds them; 0: cold
 };
 
 /// What one timed call of a server's operator launches.
@@ -39,9 +41,9 @@ struct ServingCall {
 /// Pointwise over 16-bit tensors: `read` and `written` elements, in rows.
 ServingKernel pointwise(std::int64_t rows, std::int64_t read, std::int64_t written);
 
-/// A 16-bit product, or one in a format with what makes its operands.
+/// A 16-bit product, or one in a format with what makes its operands in `stack`.
 void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, std::int64_t k,
-                 std::vector<ServingKernel>& kernels);
+                 std::string_view stack, std::vector<ServingKernel>& kernels);
 
 /// One product over groups of `rows` rows each; operands are at hand.
 void add_grouped(const ProductFormat* format, const std::vector<std::int64_t>& rows, std::int64_t n,
@@ -84,7 +86,7 @@ extern const std::vector<std::string> kExpertColumns, kExpertOptional;
 std::optional<ServingCall> read_expert_call(MeasuredTable& table);
 
 /// Causal 1-d convolution of Mamba-2, one filter for each channel.
-extern const std::vector<std::string> kConvolution1dColumns;
+extern const std::vector<std::string> kConvolution1dColumns, kConvolution1dOptional;
 std::optional<ServingCall> read_convolution_1d_call(MeasuredTable& table);
 
 /// One product per group, equally large, in a layout of training.
@@ -92,7 +94,7 @@ extern const std::vector<std::string> kGroupedColumns, kGroupedOptional;
 std::optional<ServingCall> read_grouped_call(MeasuredTable& table);
 
 /// Activations to fp8, with a scale that is known, or the search for their maximum.
-extern const std::vector<std::string> kQuantizeColumns;
+extern const std::vector<std::string> kQuantizeColumns, kQuantizeOptional;
 std::optional<ServingCall> read_quantize_call(MeasuredTable& table);
 
 }  // namespace tessera

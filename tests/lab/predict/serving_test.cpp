@@ -104,6 +104,47 @@ TEST(ServedAttention, AbsorbedProjectionsCostMoreArithmetic) {
   EXPECT_LT(times[0], 3.4 * times[1]);
 }
 
+constexpr const char* kProductHeader = "gpu,dtype,m,n,k,latency_us,stack\n";
+
+TEST(ServedQuantization, VllmScalesEveryTokenByItself) {
+  const auto call = [](const char* size, const char* stack) {
+    return "H100-SXM5-80GB," + std::string(size) + ",100," + stack + "\n";
+  };
+  const auto times =
+      predicted(kProductHeader + call("fp8,32768,256,128", "vllm") +
+                call("fp8,32768,256,2048", "vllm") + call("fp8,32768,256,128", "sglang"));
+  ASSERT_EQ(times.size(), 3u);
+  // 32,768 rows of one pass and one to start, 1,000 clocks each, on 132 SMs of 1.98 GHz: 251 us.
+  EXPECT_GT(times[0], 251);
+  EXPECT_LT(times[1], 1.2 * times[0]);  // as many passes, 16 times the bytes
+  EXPECT_LT(times[2], 60);
+}
+
+TEST(ServedQuantization, TensorRtLlmsSearchStartsSmallKernels) {
+  const std::string call = "H100-SXM5-80GB,fp8,16,256,256,100,";
+  const auto times = predicted(kProductHeader + call + "trtllm\n" + call + "sglang\n");
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_GT(times[0], times[1] + 4);
+  const std::string header = "gpu,op,m,k,latency_us,stack\n";
+  const std::string search = "H100-SXM5-80GB,compute_scale,16,256,100,";
+  const auto apart = predicted(header + search + "trtllm\n" + search + "sglang\n");
+  ASSERT_EQ(apart.size(), 2u);
+  EXPECT_NEAR(apart[0] - apart[1], times[0] - times[1], 1e-6);
+}
+
+TEST(ServedConvolution, EveryChannelOfASequenceIsAThreadBlock) {
+  const std::string header =
+      "gpu,latency_us,num_tokens,d_state,ssm_heads,head_dim,groups,batch,d_conv\n";
+  const std::string sizes = "H100-SXM5-80GB,100,4096,64,16,64,4,";
+  const auto times = predicted(header + sizes + "64,4\n" + sizes + "1,4\n" + sizes + ",4\n");
+  ASSERT_EQ(times.size(), 3u);
+  // 64 x 1,536 blocks of two warps, 120 clocks each, on 132 SMs of 1.98 GHz: 90 us.
+  EXPECT_GT(times[0], 90);
+  EXPECT_LT(times[0], 92);
+  EXPECT_LT(times[1], 20);
+  EXPECT_DOUBLE_EQ(times[1], times[2]);  // one sequence where the file does not say
+}
+
 constexpr const char* kLatentHeader =
     "gpu,part,dtype,kv_cache_dtype,batch,heads,seq_q,prefix,model,latency_us,stack\n";
 
