@@ -132,14 +132,10 @@ std::vector<std::string> overlap_approximations(const StepOptions& step) {
   std::vector<std::string> lines;
   if (step.mode != StepMode::training || !step.layout.has_replicas()) return lines;
   const bool dualpipe = step.schedule == PipelineSchedule::dualpipe;
-  if (!step.layout.experts_apart() && !dualpipe) return lines;
-  const std::string where = dualpipe ? "under dualpipe" : "where experts are spread over ranks";
-  if (data.overlap_gradients && !scatters_gradients(step))
-    lines.push_back("overlap_gradients: " + where +
-                    " gradients are summed in one piece behind the passes, not beside backward");
-  if (data.overlap_parameters && gathers_updates(step) && step.layout.experts_apart())
-    lines.push_back("overlap_parameters: " + where +
-                    " weights are gathered behind the update, not beside forward");
+  if (dualpipe && data.overlap_gradients && !scatters_gradients(step))
+    lines.emplace_back(
+        "overlap_gradients: under dualpipe gradients are summed in one piece behind the passes, "
+        "not beside backward");
   return lines;
 }
 

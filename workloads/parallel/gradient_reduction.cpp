@@ -23,8 +23,7 @@ GradientReduction::GradientReduction(PassLibrary& library, const StepOptions& st
       scatters_(scatters_gradients(step)),
       overlaps_(!scatters_ && step.layout.replicas() > 1 && step.data_parallel.overlap_gradients &&
                 !(step.data_parallel.whole_sums && shard_ranks(step) > 1) &&
-                !step.layout.experts_apart() && step.schedule != PipelineSchedule::dualpipe &&
-                step.mode == StepMode::training),
+                step.schedule != PipelineSchedule::dualpipe && step.mode == StepMode::training),
       aligns_(overlaps_ && step.data_parallel.align_gradients && step.layout.pipeline > 1 &&
               (stage > 0 || step.schedule == PipelineSchedule::interleaved_1f1b)),
       holds_until_added_(!scatters_ && step.framework.per_tensor_updates &&
@@ -133,6 +132,7 @@ void GradientReduction::reduce_all(Chunk& chunk) {
 
 void GradientReduction::reduce(const GradientBucket& bucket) {
   run(optimizer_step(step_, bucket.parameters).average, "gradients.average");
+  if (bucket.experts) return reduce_experts(bucket.parameters);
   reduce(bucket.parameters);
 }
 

@@ -26,10 +26,10 @@ namespace tessera {
 ///   scattered beside the next backward, and added to the shard (ZeRO-2 and 3, FSDP); experts that
 ///   are spread over ranks by themselves, and where one rank alone holds them they are added to
 ///   what it keeps as they are.
-/// In the other two, gradients of experts that are spread over ranks, and of DualPipe's two copies
-/// of a model, are one piece always. With sharded optimizer states the first two reduce-scatter
-/// instead of all-reducing; with several shard groups, the groups all-reduce their shards behind
-/// that.
+/// Experts that are spread over ranks have buckets, or a piece, of their own. In the other two,
+/// gradients of DualPipe's two copies of a model are one piece always. With sharded optimizer
+/// states the first two reduce-scatter instead of all-reducing; with several shard groups, the
+/// groups all-reduce their shards behind that.
 class GradientReduction {
  public:
   /// All have to outlive it.

@@ -47,6 +47,29 @@ TEST(MegatronRecipe, TokensTravelByDeepEpAndHybridEpAndBesideOtherMicroBatches) 
               HasSubstr("deepep and hybridep are"));
 }
 
+TEST(MegatronRecipe, NumbersOfMultiprocessorsAreTheDefaults) {
+  const std::string flexible =
+      "--num-experts 8 --moe-grouped-gemm --moe-token-dispatcher-type flex "
+      "--expert-model-parallel-size 4 --overlap-moe-expert-parallel-comm --delay-wgrad-compute ";
+  EXPECT_THAT(yaml_of(flexible + "--moe-deepep-num-sms 20 --moe-hybridep-num-sms 16"),
+              HasSubstr("--delay-wgrad-compute: gradients of weights are not delayed"));
+  EXPECT_THAT(refusal_of(flexible + "--moe-hybridep-num-sms 32"),
+              HasSubstr("--moe-hybridep-num-sms is not simulated"));
+  EXPECT_THAT(refusal_of("--delay-wgrad-compute"), HasSubstr("--delay-wgrad-compute is not"));
+}
+
+/// Below 1 experts fill what they have, padded or not; else balanced ones hold what comes.
+TEST(MegatronRecipe, CapacitiesThatDropTokens) {
+  const std::string experts =
+      "--num-experts 8 --moe-grouped-gemm --moe-token-dispatcher-type alltoall "
+      "--moe-expert-capacity-factor ";
+  EXPECT_THAT(yaml_of(experts + "0.5"),
+              AllOf(HasSubstr("expert_capacity_factor: 0.5"), HasSubstr("waits for no counts")));
+  EXPECT_THAT(yaml_of(experts + "1.5"), Not(HasSubstr("expert_capacity_factor")));
+  EXPECT_THAT(yaml_of(experts + "1.5 --moe-pad-expert-input-to-capacity"),
+              HasSubstr("expert_capacity_factor: 1.5"));
+}
+
 TEST(MegatronRecipe, FusedLossesAndRouters) {
   EXPECT_THAT(yaml_of("--cross-entropy-loss-fusion"), HasSubstr("loss_fusion: native"));
   EXPECT_THAT(yaml_of("--cross-entropy-loss-fusion --cross-entropy-fusion-impl te"),

@@ -41,8 +41,11 @@ TEST(MegatronModel, PaddingOfTheVocabularyIsTheJobs) {
               HasSubstr("vocab: 51200"));
   EXPECT_THAT(yaml_of(with("--pad-vocab-size-to 65536")), HasSubstr("vocab: 65536"));
   EXPECT_THAT(yaml_of(with("--padded-vocab-size 51200 --vocab-size 7")), HasSubstr("vocab: 51200"));
-  EXPECT_THAT(refusal_of(with("--vocab-size 50257 --make-vocab-size-divisible-by 1")),
-              HasSubstr("gives an embedding of 50257 rows: the simulated one has 50304"));
+  EXPECT_THAT(refusal_of(with("--vocab-size 257 --make-vocab-size-divisible-by 1")),
+              HasSubstr("gives an embedding of 257 rows: the simulated one has 384"));
+  EXPECT_THAT(yaml_of(with("--vocab-size 50257 --make-vocab-size-divisible-by 1")),
+              HasSubstr("the embedding has 50257 rows: a multiple of 128 for each tensor-parallel "
+                        "rank, 50304, is simulated"));
   EXPECT_THAT(yaml_of(with("--vocab-size 1024 --tokenizer-type NullTokenizer")),
               HasSubstr("vocab: 1025"));
   EXPECT_THAT(refusal_of(with("--tokenizer-type HuggingFaceTokenizer --tokenizer-model /x/own")),
@@ -53,6 +56,18 @@ TEST(MegatronModel, PaddingOfTheVocabularyIsTheJobs) {
   EXPECT_THAT(yaml_of(with("--tokenizer-type HuggingFaceTokenizer --tokenizer-model "
                            "meta-llama/Llama-3.1-8B")),
               HasSubstr("vocab: 128256"));
+  EXPECT_THAT(yaml_of(with("--tokenizer-type HuggingFaceTokenizer --make-vocab-size-divisible-by "
+                           "1187 --tokenizer-model Qwen/Qwen3-30B-A3B")),
+              HasSubstr("vocab: 151936"));
+  EXPECT_THAT(yaml_of(with("--tokenizer-type HuggingFaceTokenizer --make-vocab-size-divisible-by "
+                           "3232 --tokenizer-model deepseek-ai/DeepSeek-V3")),
+              HasSubstr("vocab: 129280"));
+}
+
+TEST(MegatronModel, AVocabularyThatIsNotKnownIsOneProblem) {
+  EXPECT_THAT(refusal_of(with("--tokenizer-type HuggingFaceTokenizer --tokenizer-model /x/own "
+                              "--make-vocab-size-divisible-by 1187")),
+              AllOf(HasSubstr("add --vocab"), Not(HasSubstr("gives an embedding"))));
 }
 
 /// Rotary positions make family llama, whose norm, gate and biases are switches.

@@ -59,17 +59,16 @@ TEST_F(LoadScenario, SaysThatPeftHoldsAdaptersInFp32) {
   EXPECT_TRUE(said("megatron", "bf16").approximations.empty());
 }
 
-TEST_F(LoadScenario, SaysThatGradientsOfSpreadExpertsAreNotSummedBesideBackward) {
-  const auto lines = [&](const char* scenario, const char* overlap) {
-    return load(scenario, {std::string("training.data_parallel.overlap_") + overlap,
-                           "training.data_parallel.sharding=optimizer"})
+TEST_F(LoadScenario, SaysThatGradientsAreNotSummedBesideBackwardUnderDualpipe) {
+  const auto lines = [&](const char* schedule) {
+    return load("configs/scenarios/mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16.yaml",
+                {"training.data_parallel.overlap_gradients=true",
+                 "training.data_parallel.overlap_parameters=true",
+                 std::string("training.schedule=") + schedule})
         .approximations;
   };
-  const char* experts = "configs/scenarios/mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16.yaml";
-  EXPECT_THAT(lines(experts, "gradients=true"), ElementsAre(HasSubstr("overlap_gradients: ")));
-  EXPECT_THAT(lines(experts, "parameters=true"), Contains(HasSubstr("overlap_parameters: ")));
-  EXPECT_THAT(lines(experts, "gradients=false"), IsEmpty());
-  EXPECT_THAT(lines(kDataParallel, "gradients=true"), IsEmpty());
+  EXPECT_THAT(lines("dualpipe"), ElementsAre(HasSubstr("overlap_gradients: ")));
+  EXPECT_THAT(lines("1f1b"), IsEmpty());
 }
 
 TEST_F(LoadScenario, OverridesReplaceFieldsAndTheLaterOneWins) {

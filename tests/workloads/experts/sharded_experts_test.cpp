@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -195,6 +196,49 @@ TEST(ShardedExperts, UnitsThatStayAreGatheredOncePerMicroBatch) {
   EXPECT_EQ((actual[{OpKind::all_gather, GroupKind::shard}]), 2 * held.layers_dense * 3);
   EXPECT_EQ(rank.static_parts[MemoryCategory::parameters].value(),
             2 * (held.dense / 8 + held.experts / 4));
+}
+
+/// Ops of `key`, and their bytes.
+std::vector<std::size_t> places_of(const RankProgram& rank, const Key& key, std::int64_t& bytes) {
+  std::vector<std::size_t> places;
+  bytes = 0;
+  for (std::size_t i = 0; i < rank.ops.size(); ++i) {
+    const ProgramOp& op = rank.ops[i];
+    if (op.kind != key.first || op.group != key.second) continue;
+    places.push_back(i);
+    bytes += op.bytes.value();
+  }
+  return places;
+}
+
+/// Buckets of one byte close with every layer: two of experts, which leave and come one by one.
+TEST(ShardedExperts, OverlappedBucketsOfExpertsAreTheirOwn) {
+  StepOptions step = training({.data = 8, .expert = 2}, 2);
+  DataParallel& data = step.data_parallel;
+  data.sharding = Sharding::optimizer;
+  data.overlap_gradients = data.overlap_parameters = true;
+  data.bucket = data.first_bucket = Bytes(1);
+  data.bucket_per_replica = Bytes(0);
+  const RankProgram rank = build_program(mixture(2), step).stages.front();
+  const Held held = held_by(step.layout, 2, rank.parameters);
+  std::int64_t bytes = 0;
+  const auto summed = places_of(rank, {OpKind::reduce_scatter, GroupKind::expert_data}, bytes);
+  EXPECT_EQ(bytes, 4 * held.experts);
+  const auto gathered = places_of(rank, {OpKind::all_gather, GroupKind::expert_data}, bytes);
+  EXPECT_EQ(bytes, 2 * held.experts);
+  places_of(rank, {OpKind::reduce_scatter, GroupKind::shard}, bytes);
+  EXPECT_EQ(bytes, 4 * held.dense);
+  places_of(rank, {OpKind::all_gather, GroupKind::shard}, bytes);
+  EXPECT_EQ(bytes, 2 * held.dense);
+  ASSERT_EQ(summed.size(), 2u);
+  ASSERT_EQ(gathered.size(), 2u);
+  std::vector<std::size_t> of_first_layer;  // passes of layer 0
+  for (std::size_t i = 0; i < rank.ops.size(); ++i)
+    if (rank.ops[i].kind == OpKind::kernels && rank.ops[i].layer == 0) of_first_layer.push_back(i);
+  EXPECT_LT(summed.front(), of_first_layer.back());
+  EXPECT_GT(summed.back(), of_first_layer.back());
+  EXPECT_LT(gathered.front(), of_first_layer.front());
+  expect_balanced(rank);
 }
 
 /// Each group of ranks with a copy of the dense states has one replica of every expert.

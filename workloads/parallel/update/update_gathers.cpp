@@ -25,13 +25,16 @@ UpdateGathers::UpdateGathers(PassLibrary& library, const StepOptions& step, int 
       stage_(stage),
       queue_(queue),
       on_(gathers_updates(step)),
-      overlaps_(on_ && step.data_parallel.overlap_parameters && !step.layout.experts_apart()),
+      overlaps_(on_ && step.data_parallel.overlap_parameters),
       aligns_(overlaps_ && step.data_parallel.align_parameters) {}
 
 void UpdateGathers::add_chunk(int begin, const std::vector<GradientBucket>& buckets) {
   if (!overlaps_) return;
-  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
-    gathers_[begin].push_back({*bucket, -1});
+  Chunk& chunk = gathers_[begin];
+  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket) {
+    const int ranks = bucket->experts ? expert_shard_ranks(step_) : shard_ranks(step_);
+    if (ranks > 1) chunk[bucket->experts ? 1 : 0].push_back({*bucket, -1});
+  }
 }
 
 /// Weights that are held in FP8 travel in it, but under MXFP8, whose two orders have scales of
@@ -62,23 +65,27 @@ std::int32_t UpdateGathers::start(GroupKind group, std::int64_t parameters, Phas
 }
 
 void UpdateGathers::start(Gather& gather) {
-  if (gather.op < 0) gather.op = start(GroupKind::shard, gather.bucket.parameters, Phase::forward);
+  const GroupKind group = gather.bucket.experts ? GroupKind::expert_data : GroupKind::shard;
+  if (gather.op < 0) gather.op = start(group, gather.bucket.parameters, Phase::forward);
 }
 
 void UpdateGathers::start_chunk(int chunk) {
   if (chunk >= static_cast<int>(gathers_.size())) return;
-  for (Gather& gather : std::next(gathers_.begin(), chunk)->second) start(gather);
+  for (auto& kind : std::next(gathers_.begin(), chunk)->second)
+    for (Gather& gather : kind) start(gather);
 }
 
 /// Stages that wait for their first message gather meanwhile.
-/// Source: Megatron-Core optimizer/distrib_optimizer.py, zero_grad() starts the first gather;
+/// Source: Megatron-Core optimizer/distrib_optimizer.py, zero_grad() starts the first gather, of
+/// experts and of the rest, which have an optimizer each;
 /// aligned: pipeline_parallel/schedules.py, param_sync_func of the first two chunks.
 void UpdateGathers::begin() {
   if (aligns_) {
     start_chunk(0);
     start_chunk(1);
-  } else if (!gathers_.empty() && !gathers_.begin()->second.empty()) {
-    start(gathers_.begin()->second.front());
+  } else if (!gathers_.empty()) {
+    for (auto& kind : gathers_.begin()->second)
+      if (!kind.empty()) start(kind.front());
   }
 }
 
@@ -94,16 +101,20 @@ void UpdateGathers::begin_pass(const ScheduledPass& pass) {
 
 void UpdateGathers::before(int position, const ScheduledPass& pass) {
   if (!overlaps_ || pass.direction != PassDirection::forward) return;
-  const auto chunk = std::prev(gathers_.upper_bound(position));
+  for (std::vector<Gather>& kind : std::prev(gathers_.upper_bound(position))->second)
+    await(position, kind);
+}
+
+void UpdateGathers::await(int position, std::vector<Gather>& gathers) {
   std::int32_t needed = -1;
-  for (std::size_t i = 0; i < chunk->second.size(); ++i) {
-    Gather& gather = chunk->second[i];
+  for (std::size_t i = 0; i < gathers.size(); ++i) {
+    Gather& gather = gathers[i];
     if (gather.bucket.ready > position) break;
     const bool passed = gather.op >= 0 && gather.bucket.first < position;
     if (passed) continue;
     start(gather);
     needed = gather.op;
-    if (i + 1 < chunk->second.size()) start(chunk->second[i + 1]);
+    if (i + 1 < gathers.size()) start(gathers[i + 1]);
   }
   if (needed >= 0) queue_.await(needed, library_.empty_segment());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -17,8 +18,8 @@ namespace tessera {
 /// bucket ahead of the block that needs them. With `align_parameters` all stages of an interleaved
 /// pipeline gather a model chunk at the same time: the first two at the start, chunk c when stage s
 /// begins forward pass (c - 1) * stages - s. A step then gathers what the step before updated.
-/// Experts that are spread over ranks come from the replicas that hold the same ones; with them
-/// everything is gathered behind the update. Where the framework gathers lists
+/// Experts that are spread over ranks come from the replicas that hold the same ones, in buckets
+/// of their own. Where the framework gathers lists
 /// (`FrameworkProfile::gathers_lists`) the piece is two copies of the weights beside them, and a
 /// few framework calls for each rank's part of each tensor.
 class UpdateGathers {
@@ -43,11 +44,15 @@ class UpdateGathers {
     GradientBucket bucket;
     std::int32_t op = -1;  ///< -1: not started
   };
+  /// In the order of forward: of what all replicas hold, and of experts that are spread.
+  using Chunk = std::array<std::vector<Gather>, 2>;
   /// Bytes of so many weights on their way.
   Bytes gathered(std::int64_t parameters) const;
   void gather_lists(std::int64_t parameters, int tensors);
   std::int32_t start(GroupKind group, std::int64_t parameters, Phase phase);
   void start(Gather& gather);
+  /// What the block at `position` needs, and the bucket behind it is started.
+  void await(int position, std::vector<Gather>& gathers);
   /// Of the stage's chunks in the order of forward; nothing where it has fewer.
   void start_chunk(int chunk);
 
@@ -58,8 +63,8 @@ class UpdateGathers {
   bool on_;
   bool overlaps_;
   bool aligns_;
-  int forward_passes_ = 0;                      ///< that have begun
-  std::map<int, std::vector<Gather>> gathers_;  ///< by first position, in the order of forward
+  int forward_passes_ = 0;        ///< that have begun
+  std::map<int, Chunk> gathers_;  ///< by first position
 };
 
 }  // namespace tessera

@@ -75,8 +75,11 @@ void MegatronJob::read_expert_layout() {
     read_flexible_dispatcher(expert);
   else if (dispatcher && *dispatcher != "alltoall" && spread)
     cannot("--moe-token-dispatcher-type", "is not simulated: alltoall and flex are");
-  if (flag("--overlap-moe-expert-parallel-comm") && expert > 1)
+  if (flag("--overlap-moe-expert-parallel-comm") && expert > 1) {
     set_profile("overlap_experts", "true");
+    if (flag("--delay-wgrad-compute"))
+      draft_.approximate("--delay-wgrad-compute: gradients of weights are not delayed");
+  }
   if (!dispatcher && !deepspeed_ && spread)
     cannot("--moe-token-dispatcher-type",
            "is missing: its default, allgather, is not simulated, alltoall is");

@@ -16,7 +16,7 @@ struct Tokenizer {
 };
 
 /// Tokens of published tokenizers.
-constexpr std::array<Tokenizer, 11> kTokenizers{{{"gpt2bpe", 50257},
+constexpr std::array<Tokenizer, 13> kTokenizers{{{"gpt2bpe", 50257},
                                                  {"bertwordpiecelowercase", 30522},
                                                  {"bertwordpiececase", 28996},
                                                  {"llama-3", 128256},
@@ -25,6 +25,8 @@ constexpr std::array<Tokenizer, 11> kTokenizers{{{"gpt2bpe", 50257},
                                                  {"llama2", 32000},
                                                  {"mixtral-8x7b", 32000},
                                                  {"mistral-7b", 32000},
+                                                 {"qwen3-", 151669},
+                                                 {"deepseek-v3", 128815},
                                                  {"gpt-neox-20b", 50277},
                                                  {"gpt2", 50257}}};
 
@@ -257,15 +259,21 @@ void MegatronJob::read_vocabulary() {
   const auto rows = options_.vocabulary > 0 ? std::nullopt : integer(fixed);
   const auto divisor = integer("--make-vocab-size-divisible-by");
   const std::int64_t tokens = rows ? *rows : vocabulary();
+  if (tokens <= 1) return draft_.set("model.vocab", 1);  // not known, and said so
   const std::int64_t multiple = std::min<std::int64_t>(divisor.value_or(128), 1'000'000'000) *
                                 std::min<std::int64_t>(tensor_, 1'000'000);
   const std::int64_t padded = rows ? *rows : padded_to(tokens, multiple);
   const bool same = padded_to(tokens, unit) == padded;
   draft_.set("model.vocab", same ? tokens : padded);
   if (same || padded % unit == 0) return;
+  const std::int64_t simulated = padded_to(padded, unit);
+  if ((simulated - padded) * 100 <= padded)
+    return draft_.approximate("the embedding has " + std::to_string(padded) +
+                              " rows: a multiple of 128 for each tensor-parallel rank, " +
+                              std::to_string(simulated) + ", is simulated");
   cannot(rows ? fixed : "--make-vocab-size-divisible-by",
          "gives an embedding of " + std::to_string(padded) + " rows: the simulated one has " +
-             std::to_string(padded_to(padded, unit)) + ", a multiple of 128 for each of " +
+             std::to_string(simulated) + ", a multiple of 128 for each of " +
              std::to_string(tensor_) + " tensor-parallel ranks");
 }
 

@@ -26,10 +26,15 @@ void MegatronJob::read_training() {
   const char* factor = given("--moe-train-capacity-factor") ? "--moe-train-capacity-factor"
                                                             : "--moe-expert-capacity-factor";
   const auto capacity = in_.number(factor);
-  // Without padding, balanced experts hold what comes.
   const bool pads = flag("--moe-pad-expert-input-to-capacity");
-  if (capacity && pads && has_experts_)
+  // Without padding, balanced experts hold what comes, or as much as they may.
+  const bool drops = capacity && *capacity > 0 && *capacity < 1;
+  if (capacity && (pads || drops) && has_experts_)
     draft_.set("training.expert_capacity_factor", *text(factor));
+  if (drops && !pads && has_experts_)
+    draft_.approximate(std::string(factor) +
+                       ": the host waits for no counts, as with "
+                       "--moe-pad-expert-input-to-capacity");
 }
 
 void MegatronJob::read_precision() {
