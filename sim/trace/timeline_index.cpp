@@ -111,6 +111,12 @@ std::span<const MemoryStall> TimelineIndex::stalls_of(int rank) const {
   return {stalls.begin(), stalls.end()};
 }
 
+std::span<const PressureRerun> TimelineIndex::reruns_of(int rank) const {
+  const auto reruns = std::ranges::equal_range(timeline_.pressure_reruns, folding().of(rank), {},
+                                               &PressureRerun::rank);
+  return {reruns.begin(), reruns.end()};
+}
+
 std::optional<TimelineIndex::Send> TimelineIndex::send_of(int rank, const ProgramOp& recv) const {
   RankPosition sender = position(rank);
   const int receiver = sender.pipeline;

@@ -44,6 +44,8 @@ class TimelineIndex {
   std::span<const MemorySample> memory_of(int rank) const;
   /// Its waits for memory, likewise.
   std::span<const MemoryStall> stalls_of(int rank) const;
+  /// What ran again in these waits, likewise.
+  std::span<const PressureRerun> reruns_of(int rank) const;
   /// The op of a send, and whose; it refers to its record.
   struct Send {
     int rank = 0;

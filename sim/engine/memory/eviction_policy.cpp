@@ -48,7 +48,8 @@ bool can_go(const EvictionView& view, std::int32_t tensor, std::int32_t until) {
   if (residency.place(tensor) != Residency::Place::device) return false;
   if (view.next_rerun >= 0 && residency.is_used_by(tensor, view.rerun_at(view.next_rerun).op))
     return false;
-  return !residency.is_used_by(tensor, view.running) && residency.next_use(tensor) > until;
+  if (residency.is_in_use(tensor) || residency.is_used_by(tensor, view.running)) return false;
+  return residency.next_use(tensor) > until;
 }
 
 Bytes freed_by(const EvictionView& view, std::int32_t rerun, std::int32_t until) {

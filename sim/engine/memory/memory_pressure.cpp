@@ -90,6 +90,7 @@ void MemoryPressure::begin(std::int32_t op) {
     stalls_.push_back({host_.rank, op, waited->second, host_.clock.now()});
     waiting_since_.erase(waited);
   }
+  if (host_.op(op).stream != StreamKind::compute) return;  // others are launched at other places
   running_ = op;
   look_ahead(op);
 }

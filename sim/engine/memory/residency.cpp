@@ -12,9 +12,11 @@ void Residency::use(std::int32_t tensor) {
   if (place(tensor) == Place::nowhere) on_device_.push_back(tensor);
   at(tensor).place = Place::device;
   ++at(tensor).next_user;
+  ++at(tensor).using_now;
 }
 
 void Residency::release(std::int32_t tensor) {
+  --at(tensor).using_now;
   if (at(tensor).next_user < life(tensor).users.size()) return;
   at(tensor).place = Place::nowhere;
   std::erase(on_device_, tensor);

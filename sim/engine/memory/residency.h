@@ -24,6 +24,8 @@ class Residency {
   }
   std::uint32_t uses_begun(std::int32_t tensor) const { return at(tensor).next_user; }
   bool is_used_by(std::int32_t tensor, std::int32_t op) const;
+  /// By an op of any stream that has begun and not ended.
+  bool is_in_use(std::int32_t tensor) const { return at(tensor).using_now > 0; }
 
   /// In order of arrival, with those that leave or return.
   const std::vector<std::int32_t>& on_device() const { return on_device_; }
@@ -51,6 +53,7 @@ class Residency {
     Place place = Place::nowhere;
     bool made_again = false;
     std::uint32_t next_user = 0;  ///< in `TensorLife::users`
+    std::uint32_t using_now = 0;  ///< ops
   };
 
   const TensorLife& life(std::int32_t tensor) const {

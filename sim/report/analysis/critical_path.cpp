@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <span>
 #include <utility>
 
 namespace tessera {
@@ -125,7 +127,7 @@ class PathWalk {
   bool go_to_cause() {
     const auto op = static_cast<std::size_t>(at_.op);
     const auto stalled = stalled_since_.find({at_.rank, at_.op});
-    if (stalled != stalled_since_.end()) add(PathPieceKind::memory, stalled->second);
+    if (stalled != stalled_since_.end()) add_stall(stalled->second);
     std::int32_t cause = later(order(at_).ahead_in_stream[op], kNoOp);
     for (const std::int32_t awaited : program_op(at_).waits) cause = later(cause, awaited);
     const Seconds released = cause == kNoOp ? Seconds() : record({at_.rank, cause}).end;
@@ -136,6 +138,20 @@ class PathWalk {
     if (now_ > released + kRounding) add(PathPieceKind::unexplained, released);
     at_.op = cause;
     return true;
+  }
+
+  /// A wait for memory: what ran again in it, and the waiting between.
+  void add_stall(Seconds since) {
+    const Place held_up = at_;
+    const std::span<const PressureRerun> reruns = index_.reruns_of(at_.rank);
+    auto behind = std::ranges::lower_bound(reruns, now_, {}, &PressureRerun::start);
+    for (; behind != reruns.begin() && std::prev(behind)->start >= since; --behind) {
+      add(PathPieceKind::memory, std::prev(behind)->end);
+      at_.op = std::prev(behind)->op;
+      add(PathPieceKind::kernels, std::prev(behind)->start);
+      at_ = held_up;
+    }
+    add(PathPieceKind::memory, since);
   }
 
   Seconds launch_date() {

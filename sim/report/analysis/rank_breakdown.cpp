@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "workloads/program/process_groups.h"
@@ -76,8 +77,20 @@ class RankAccount {
     const auto stalled = stalled_since_.find(op);
     if (stalled == stalled_since_.end()) return start;
     const Seconds since = std::max(from, stalled->second);
-    account_[TimeCategory::exposed_swap] += start - since;
+    const Seconds again = rerun_between(since, start);
+    account_[compute_category(op_at(op).phase)] += again;
+    account_[TimeCategory::exposed_swap] += start - since - again;
     return since;
+  }
+
+  /// What memory pressure runs again for an op is of the op's pass, as in plans made ahead.
+  Seconds rerun_between(Seconds from, Seconds to) const {
+    Seconds sum;
+    const std::span<const PressureRerun> reruns = index_.reruns_of(rank_);
+    for (auto rerun = std::ranges::lower_bound(reruns, from, {}, &PressureRerun::start);
+         rerun != reruns.end() && rerun->start < to; ++rerun)
+      sum += std::min(rerun->end, to) - rerun->start;
+    return sum;
   }
 
   /// Nothing ran in [from, to), and then `op` began.

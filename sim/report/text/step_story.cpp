@@ -82,6 +82,9 @@ RankStory story_of_rank(const TimedProgram& timed, const TimelineIndex& index, i
     const Seconds alone = timed.duration_of(rank, record.op, op.segment);
     add_kernels(timed, rank, op.segment, busy_time(record, alone), parts);
   }
+  for (const PressureRerun& rerun : index.reruns_of(rank))
+    add_kernels(timed, rank, ops[static_cast<std::size_t>(rerun.op)].segment,
+                rerun.end - rerun.start, parts);
   return {rank, index.position(rank).pipeline, {}, listed(parts)};
 }
 

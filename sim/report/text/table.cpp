@@ -204,7 +204,7 @@ std::string pressure_row(const MemoryReport& memory) {
     add(std::to_string(memory.pressure_copies) + " copies beside the program, " +
         gibibytes(memory.pressure_bytes));
   if (memory.pressure_reruns > 0)
-    add(std::to_string(memory.pressure_reruns) + " segments run again, " +
+    add(std::to_string(memory.pressure_reruns) + " segments recomputed, " +
         to_short_text(memory.pressure_rerun_time));
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/report/analysis/critical_path.h"
 #include "tests/sim/trace/handmade_step.h"
 #include "tests/sim/trace/ideal_timeline.h"
 
@@ -127,6 +128,30 @@ TEST(StepReport, CopiesToTheHostAreNoCommunication) {
   const StepReport report = report_of(step.timed, step.timeline);
   EXPECT_EQ(report.breakdown.exposed_copies(), 4_s);
   EXPECT_EQ(report.breakdown.exposed_communication(), 0_s);
+}
+
+/// All of the wait counted as exposed copies.
+TEST(StepReport, WhatMemoryPressureRunsAgainIsComputedNotCopied) {
+  OneRankStep step;
+  add_op(step.timed, 0, run_of(step.forward, Phase::forward));
+  add_op(step.timed, 0, run_of(step.backward, Phase::backward));
+  record_op(step.timeline, 0, 0, 2);
+  record_op(step.timeline, 1, 5, 8);
+  step.timeline.memory_stalls = {{.rank = 0, .op = 1, .start = 2_s, .end = 5_s}};
+  step.timeline.pressure_reruns = {
+      {.rank = 0, .op = 0, .bytes = Bytes(1), .start = 2.5_s, .end = 4.5_s}};
+  const StepReport report = report_of(step.timed, step.timeline);
+  EXPECT_EQ(seconds(report, TimeCategory::forward), 2.0);
+  EXPECT_EQ(seconds(report, TimeCategory::backward), 5.0);
+  EXPECT_EQ(report.breakdown.exposed_copies(), 1_s);
+  const TimelineIndex index(step.timed, step.timeline);
+  const std::vector<PathPiece> path = critical_path(step.timed, step.timeline, index);
+  ASSERT_EQ(path.size(), 5u);
+  EXPECT_EQ(path[1].kind, PathPieceKind::memory);
+  EXPECT_EQ(path[2].kind, PathPieceKind::kernels);
+  EXPECT_EQ(path[2].op, 0);
+  EXPECT_EQ(path[2].end - path[2].begin, 2_s);
+  EXPECT_EQ(path[3].kind, PathPieceKind::memory);
 }
 
 TEST(StepReport, UtilizationIsEmptyWhereTheGpuHasNoPublishedPeak) {

@@ -230,6 +230,31 @@ TEST(MemoryPressure, WhatAnotherSegmentReadOrChangedIsNotMadeAgain) {
   for (const PressureRerun& rerun : timeline.pressure_reruns) EXPECT_GT(rerun.op, 1);
 }
 
+/// Kernels beside hid those of the compute stream from who chooses what leaves: what they used for
+/// the last time left too, and its bytes came free twice.
+TEST(MemoryPressure, WhatAKernelUsesStaysWhileAnotherStreamsKernelsBegin) {
+  TimedProgram timed = passes(3, 64_MiB);
+  timed.program.segments[1].touches.push_back(StorageId(0));  // the second reads the first's tensor
+  timed.segments[1].kernel_durations = {4_ms};
+  timed.segments[1].duration = 4_ms;
+  timed.program.segments[2].peak_above_start = 128_MiB;
+  ProgramOp beside;
+  beside.stream = StreamKind::data_comm;
+  beside.segment = SegmentId(static_cast<int>(timed.program.segments.size()));
+  timed.program.segments.emplace_back();
+  timed.segments.push_back(timed.segments[0]);
+  timed.segments.back().kernel_durations = {2_ms};
+  timed.segments.back().duration = 2_ms;
+  std::vector<ProgramOp>& ops = timed.program.stages[0].ops;
+  ops.insert(ops.begin() + 2, 2, beside);  // the other one begins while the second segment runs
+  timed.memory_limit.bytes = 160_MiB;
+  const Timeline timeline = simulate_forked(timed);
+  ASSERT_EQ(timeline.pressure_copies.size(), 4);
+  for (const PressureCopy& copy : timeline.pressure_copies)
+    EXPECT_GE(copy.start, timeline.ops[1].end);
+  EXPECT_EQ(timeline.memory.back().used, Bytes(0));
+}
+
 TEST(MemoryPressure, WithoutCopiesOrWithoutHostMemoryNothingLeaves) {
   TimedProgram timed = passes(4, 64_MiB);
   timed.memory_limit.bytes = 192_MiB;
