@@ -27,8 +27,7 @@ Tensor spread_gradient(Tape& t, const std::string& name, const Tensor& x, bool f
   const Tensor grad = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
   if (fills) t.launch(name + ".zero", pointwise_kernel(grad, 0, KernelKind::fill), {}, {grad});
   reads.push_back(kept(x));
-  t.launch_partial(name + ".backward", strided_copy(grad, 1),
-                   std::move(reads), {all_of(grad)});
+  t.launch_partial(name + ".backward", strided_copy(grad, 1), std::move(reads), {all_of(grad)});
   return grad;
 }
 
