@@ -117,12 +117,12 @@ class OverlapInPipelines(EndToEnd):
     def test_stages_that_gather_one_after_the_other_hold_each_other_up(self):
         """Eight stages over a network where gathers take long; aligned, they are hidden behind other chunks."""
         job = (*self.INTERLEAVED, "cluster=dgx-h100-x8-clos-4to1", "parallelism.pipeline=8", "parallelism.data=4",
-               "training.global_batch=64")
+               "training.global_batch=128")
         alone = self.step(*job)
         overlapped = (*job, "training.data_parallel.overlap_parameters=true")
         aligned = self.step(*overlapped, "training.data_parallel.align_parameters=true")
         self.assertLess(aligned, alone)
-        self.assertGreater(self.step(*overlapped), 1.02 * aligned)
+        self.assertGreater(self.step(*overlapped), 1.005 * aligned)
 
     def test_stages_that_sum_one_after_the_other_hold_each_other_up(self):
         overlapped = (*self.INTERLEAVED, "training.data_parallel.overlap_gradients=true")

@@ -14,8 +14,8 @@ namespace {
 void add_window_gradient(Tape& t, const std::string& name, const Tensor& x, const Tensor& window) {
   const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
   t.launch(name + ".zero", pointwise_kernel(whole, 0, KernelKind::fill), {}, {whole});
-  t.launch_partial(name + ".copy", strided_copy(window),
-                   {{window.storage, window.traffic()}}, {{whole.storage, window.traffic()}});
+  t.launch_partial(name + ".copy", strided_copy(window), {{window.storage, window.traffic()}},
+                   {{whole.storage, window.traffic()}});
   t.add_gradient(x, whole);
 }
 

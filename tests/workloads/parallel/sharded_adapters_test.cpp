@@ -30,7 +30,10 @@ ModelSpec model() {
 StepOptions sharded(Sharding sharding) {
   StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 1, 256);
   step.precision = Precision::bf16;
-  step.formats = {Precision::bf16, Precision::bf16, Precision::bf16, Precision::fp32, false};
+  step.formats = {.parameters = Precision::bf16,
+                  .gradients = Precision::bf16,
+                  .reduce = Precision::bf16,
+                  .optimizer_states = Precision::fp32};
   step.layout.data = kRanks;
   step.global_batch = kRanks;
   step.data_parallel.sharding = sharding;

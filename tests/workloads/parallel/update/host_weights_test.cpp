@@ -27,7 +27,10 @@ StepOptions fully_sharded(int replicas, int micro_batches = 1) {
   StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 1, 256);
   step.framework.copies_gathered = true;
   step.precision = Precision::bf16;
-  step.formats = {Precision::fp32, Precision::fp32, Precision::fp32, Precision::fp32, false};
+  step.formats = {.parameters = Precision::fp32,
+                  .gradients = Precision::fp32,
+                  .reduce = Precision::fp32,
+                  .optimizer_states = Precision::fp32};
   step.layout.data = replicas;
   step.global_batch = std::int64_t{micro_batches} * replicas;
   step.data_parallel.sharding = Sharding::parameters;
@@ -39,7 +42,11 @@ StepOptions fully_sharded(int replicas, int micro_batches = 1) {
 StepOptions zero_3(int replicas, int micro_batches = 1) {
   StepOptions step = fully_sharded(replicas, micro_batches);
   step.framework.copies_gathered = false;
-  step.formats = {Precision::bf16, Precision::bf16, Precision::bf16, Precision::fp32, true};
+  step.formats = {.parameters = Precision::bf16,
+                  .gradients = Precision::bf16,
+                  .reduce = Precision::bf16,
+                  .optimizer_states = Precision::fp32,
+                  .master_weights = true};
   return step;
 }
 
