@@ -316,7 +316,8 @@ TEST(MemoryBoundKernels, HalfTheBytesTakeTheTimeOfAsManyBytesInFp32) {
   const Kernel half = in_format(row_kernel(KernelKind::elementwise, 8192, 8192), Precision::bf16);
   const Kernel single = row_kernel(KernelKind::elementwise, 8192, 4096);
   EXPECT_EQ(half.bytes(), single.bytes());
-  EXPECT_EQ(a100.duration(half), a100.duration(single));
+  // But for what twice as many elements take of the SMs, far below the memory.
+  EXPECT_NEAR(a100.duration(half) / a100.duration(single), 1, 1e-2);
   EXPECT_GT(a100.predict(half).spread.gpu, a100.predict(single).spread.gpu);
 }
 
