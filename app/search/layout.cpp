@@ -5,24 +5,6 @@
 #include "sim/scenario/names.h"
 
 namespace tessera {
-namespace {
-
-std::string_view word_of(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::none:
-      return "none";
-    case Sharding::optimizer:
-      return "optimizer";
-    case Sharding::gradients:
-      return "gradients";
-    case Sharding::parameters:
-      return "parameters";
-  }
-  return "";
-}
-
-}  // namespace
-
 void apply(const Layout& layout, StepOptions& step) {
   step.layout.tensor = layout.tensor;
   step.layout.pipeline = layout.pipeline;
@@ -92,7 +74,7 @@ std::string to_settings(const Layout& layout) {
   add("parallelism.context", number(layout.context));
   add("parallelism.expert", number(layout.expert));
   add("parallelism.sequence_parallel", layout.sequence_parallel ? "true" : "false");
-  add("training.data_parallel.sharding", word_of(layout.sharding));
+  add("training.data_parallel.sharding", name_of(layout.sharding));
   if (layout.gather_units) add("training.data_parallel.gather_units", "true");
   add("training.schedule", name_of(layout.schedule));
   add("training.recompute", name_of(layout.recompute));

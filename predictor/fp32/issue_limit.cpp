@@ -6,8 +6,8 @@ namespace tessera {
 namespace {
 
 // GELU on 16-bit elements of an A100-SXM4-80GB (kernels/memory_bound_fp16.csv): 2.13 elements per
-// SM and clock where the memory allows 3.0, so 54 instructions for the 15 FLOPs that
-// workloads/ops/pointwise.cpp counts. Adds reach what the memory allows. What an element takes
+// SM and clock where the memory allows 3.0, so 54 instructions for its 15 FLOPs
+// (workloads/program/pointwise_flops.h). Adds reach what the memory allows. What an element takes
 // beside its arithmetic (load, convert, store, count) is a judgement.
 constexpr double kPointwise = 8, kPerFlop = 3.1;
 // A strided loop finds every element of every operand by divisions over the dimensions (PyTorch,

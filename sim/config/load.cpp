@@ -20,6 +20,7 @@
 #include "sim/scenario/attention_choice.h"
 #include "sim/scenario/cast_choice.h"
 #include "sim/scenario/rules/check_scenario.h"
+#include "workloads/parallel/cost_split.h"
 #include "workloads/sharding.h"
 
 namespace tessera {
@@ -139,11 +140,23 @@ std::vector<std::string> overlap_approximations(const StepOptions& step) {
   return lines;
 }
 
+/// Where stages differ from what the framework's published code makes of them.
+std::vector<std::string> split_approximations(const Scenario& scenario) {
+  const StepOptions& step = scenario.step;
+  if (!uses_cost_split(step)) return {};
+  const auto split =
+      split_by_cost(scenario.model, step.layout.pipeline, step.framework.fills_past_share);
+  if (!split || !split->head_moved) return {};
+  return {
+      "the head is on the last pipeline stage, with the loss: so measured steps behave; nanotron's "
+      "published build_model leaves the loss alone there (framework.fills_past_share)"};
+}
+
 /// A file that was written out has the lines already.
 void add_step_approximations(Scenario& scenario) {
   auto& known = scenario.approximations;
-  for (const auto& lines :
-       {adapter_approximations(scenario.step), overlap_approximations(scenario.step)})
+  for (const auto& lines : {adapter_approximations(scenario.step),
+                            overlap_approximations(scenario.step), split_approximations(scenario)})
     for (const std::string& line : lines)
       if (std::ranges::find(known, line) == known.end()) known.push_back(line);
 }

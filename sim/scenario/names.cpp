@@ -58,6 +58,9 @@ std::string_view name_of(Recompute recompute) {
 std::string_view name_of(PipelineSchedule schedule) {
   return word_of(kSchedules, schedule);
 }
+std::string_view name_of(Sharding sharding) {
+  return word_of(kSharding, sharding);
+}
 std::string_view name_of(MemoryPlanner planner) {
   return word_of(kMemoryPlanners, planner);
 }

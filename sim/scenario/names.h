@@ -15,6 +15,7 @@ std::string_view name_of(StepMode mode);
 std::string_view name_of(PredictorForm form);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(PipelineSchedule schedule);
+std::string_view name_of(Sharding sharding);
 std::string_view name_of(MemoryPlanner planner);
 
 /// The inverse of `name_of`. Throws InputError that lists the accepted names.

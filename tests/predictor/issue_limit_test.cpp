@@ -52,9 +52,10 @@ TEST(IssueLimit, WhatWasTimedInFp32ContainsIt) {
 TEST(IssueLimit, TheSlowerLimitDecidesAndBothAreKept) {
   const Kernel copy = strided(Precision::bf16);
   const double issued = issue_seconds(copy, a100());
-  EXPECT_NEAR(with_issue_limit(10 * issued, copy, a100()), 10 * issued, 1e-3 * issued);
-  EXPECT_NEAR(with_issue_limit(issued / 10, copy, a100()), issued, 1e-4 * issued);
-  EXPECT_NEAR(with_issue_limit(issued, copy, a100()), issued * std::pow(2, 0.25), 1e-9 * issued);
+  const auto with = [&](double moved) { return with_issue_limit(moved, copy, a100()) / issued; };
+  EXPECT_NEAR(with(10 * issued), 10 * std::pow(1.0001, 0.25), 1e-9);
+  EXPECT_NEAR(with(issued), std::pow(2, 0.25), 1e-9);
+  EXPECT_NEAR(with(issued / 10), std::pow(1.0001, 0.25), 1e-9);
 }
 
 TEST(IssueLimit, MemoryThatIsFastBesideItsSmsGainsLessFromShortElements) {

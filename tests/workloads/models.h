@@ -139,6 +139,15 @@ inline FrameworkProfile hf_eager() {
   return profile;
 }
 
+/// Weights in `parameters` beside fp32 ones of the optimizer; ranks sum gradients as they are held.
+inline MixedPrecision with_masters(Precision parameters, Precision gradients) {
+  return {.parameters = parameters,
+          .gradients = gradients,
+          .reduce = gradients,
+          .optimizer_states = Precision::fp32,
+          .master_weights = true};
+}
+
 /// In fp32, or with `choose_attention` not applied: its softmax is unfused.
 inline FrameworkProfile megatron_local() {
   FrameworkProfile profile;
@@ -149,16 +158,8 @@ inline FrameworkProfile megatron_local() {
   profile.always_average = true;
   profile.fused_optimizer = true;
   profile.cuda_device_max_connections = 1;
-  profile.bf16 = {.parameters = Precision::bf16,
-                  .gradients = Precision::fp32,
-                  .reduce = Precision::fp32,
-                  .optimizer_states = Precision::fp32,
-                  .master_weights = true};
-  profile.fp16 = {.parameters = Precision::fp16,
-                  .gradients = Precision::fp16,
-                  .reduce = Precision::fp16,
-                  .optimizer_states = Precision::fp32,
-                  .master_weights = true};
+  profile.bf16 = with_masters(Precision::bf16, Precision::fp32);
+  profile.fp16 = with_masters(Precision::fp16, Precision::fp16);
   return profile;
 }
 
@@ -175,11 +176,7 @@ inline FrameworkProfile megatron() {
   profile.products_accumulate = true;
   profile.data_parallel.bucket = profile.data_parallel.first_bucket = Bytes(160'000'000);
   profile.data_parallel.bucket_per_replica = Bytes(4'000'000);
-  profile.fp16 = {.parameters = Precision::fp16,
-                  .gradients = Precision::fp32,
-                  .reduce = Precision::fp32,
-                  .optimizer_states = Precision::fp32,
-                  .master_weights = true};
+  profile.fp16 = with_masters(Precision::fp16, Precision::fp32);
   profile.host_per_call = 6_us;
   return profile;
 }
@@ -225,16 +222,8 @@ inline FrameworkProfile nanotron() {
   profile.message_headers = 2;
   profile.vocabulary_multiple = 1;
   profile.fp8_scaling = Fp8Scaling::none;
-  profile.bf16 = {.parameters = Precision::bf16,
-                  .gradients = Precision::fp32,
-                  .reduce = Precision::fp32,
-                  .optimizer_states = Precision::fp32,
-                  .master_weights = true};
-  profile.fp16 = {.parameters = Precision::fp16,
-                  .gradients = Precision::fp32,
-                  .reduce = Precision::fp32,
-                  .optimizer_states = Precision::fp32,
-                  .master_weights = true};
+  profile.bf16 = with_masters(Precision::bf16, Precision::fp32);
+  profile.fp16 = with_masters(Precision::fp16, Precision::fp32);
   profile.data_parallel.overlap_gradients = profile.data_parallel.whole_sums = true;
   profile.data_parallel.bucket = 50_MiB;
   profile.data_parallel.first_bucket = 2_MiB;

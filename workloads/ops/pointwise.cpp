@@ -5,6 +5,7 @@
 
 #include "workloads/graph/strided_loop.h"
 #include "workloads/ops/views.h"
+#include "workloads/program/pointwise_flops.h"
 
 namespace tessera {
 namespace {
@@ -258,10 +259,10 @@ Tensor rsqrt(Tape& tape, const std::string& name, const Tensor& x) {
 }
 
 Tensor tanh(Tape& tape, const std::string& name, const Tensor& x) {
-  return unary(tape, name, x, 10, Saves::output);
+  return unary(tape, name, x, pointwise_flops::kTanh, Saves::output);
 }
 Tensor sigmoid(Tape& tape, const std::string& name, const Tensor& x) {
-  return unary(tape, name, x, 4, Saves::output);
+  return unary(tape, name, x, pointwise_flops::kSigmoid, Saves::output);
 }
 Tensor relu(Tape& tape, const std::string& name, const Tensor& x) {
   const Tensor out = map(tape, name, {x}, 1);
@@ -279,10 +280,10 @@ Tensor relu_(Tape& tape, const std::string& name, const Tensor& x) {
   return out;
 }
 Tensor gelu(Tape& tape, const std::string& name, const Tensor& x) {
-  return unary(tape, name, x, 15, Saves::input);
+  return unary(tape, name, x, pointwise_flops::kGelu, Saves::input);
 }
 Tensor silu(Tape& tape, const std::string& name, const Tensor& x) {
-  return unary(tape, name, x, 8, Saves::input);
+  return unary(tape, name, x, pointwise_flops::kSilu, Saves::input);
 }
 
 Tensor gelu_new(Tape& tape, const std::string& name, const Tensor& x) {

@@ -41,12 +41,16 @@ std::vector<PlacedPiece> placed_pieces(const ModelSpec& model, int stages, bool 
 
 /// With the loss: steps that end on a stage of its own take no longer where that lies on another
 /// node, although logits of 1 to 4 GB a micro-batch would
-/// (docs/decisions/0094-what-a-call-takes.md).
-void keep_head_with_loss(std::vector<PlacedPiece>& pieces) {
+/// (docs/decisions/0094-what-a-call-takes.md). Whether anything moved.
+bool keep_head_with_loss(std::vector<PlacedPiece>& pieces) {
+  bool moved = false;
   for (PlacedPiece& piece : pieces) {
     const bool is_head = piece.piece != Piece::embedding && piece.piece != Piece::layer;
-    if (is_head) piece.stage = pieces.back().stage;
+    if (!is_head || piece.stage == pieces.back().stage) continue;
+    piece.stage = pieces.back().stage;
+    moved = true;
   }
+  return moved;
 }
 
 int stage_of(Piece wanted, const std::vector<PlacedPiece>& pieces) {
@@ -69,7 +73,7 @@ bool uses_cost_split(const StepOptions& step) {
 
 std::optional<CostSplit> split_by_cost(const ModelSpec& model, int stages, bool past_share) {
   std::vector<PlacedPiece> pieces = placed_pieces(model, stages, past_share);
-  if (!past_share) keep_head_with_loss(pieces);
+  const bool moved = !past_share && keep_head_with_loss(pieces);
   const int logits = stage_of(Piece::logits, pieces);
   const int loss = stage_of(Piece::loss, pieces);
   const bool together = stage_of(Piece::norm, pieces) == logits &&
@@ -77,6 +81,7 @@ std::optional<CostSplit> split_by_cost(const ModelSpec& model, int stages, bool 
   if (!together) return std::nullopt;
   CostSplit split;
   split.loss_apart = loss != logits;
+  split.head_moved = moved;
   split.blocks.resize(static_cast<std::size_t>(stages));
   split.layers.resize(static_cast<std::size_t>(stages));
   for (const PlacedPiece& piece : pieces) {

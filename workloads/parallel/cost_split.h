@@ -14,6 +14,7 @@ struct CostSplit {
   std::vector<int> blocks;  ///< of every stage; sums to layers + 2, or + 3 with the loss apart
   std::vector<int> layers;  ///< of these
   bool loss_apart = false;  ///< the last stage has the loss alone, and logits travel to it
+  bool head_moved = false;  ///< the published code would have left it so
 };
 
 /// Whether the framework fills stages by cost, and the step does not say otherwise.

@@ -149,8 +149,10 @@ TEST(Measurements, KernelsCarryFlopsAndCompulsoryBytes) {
   row.rows = 5;
   row.cols = 6;
   EXPECT_EQ(kernel_of(row).bytes().value(), 12 * 30);
+  EXPECT_EQ(kernel_of(row).flops.value(), 30);
   row.op = MeasuredOp::gelu;
   EXPECT_EQ(kernel_of(row).bytes().value(), 8 * 30);
+  EXPECT_EQ(kernel_of(row).flops.value(), 15 * 30);  // as a step's: they say how fast it is
 }
 
 TEST(Measurements, TheWayOfTimingIsIsolatedWhereNothingIsSaid) {

@@ -71,6 +71,20 @@ TEST_F(LoadScenario, SaysThatGradientsAreNotSummedBesideBackwardUnderDualpipe) {
   EXPECT_THAT(lines("1f1b"), IsEmpty());
 }
 
+/// A head of 2.1 billion parameters behind nine layers of .24 fills the second of three stages.
+TEST_F(LoadScenario, SaysThatNanotronsHeadHasMovedToTheLoss) {
+  const auto lines = [&](const char* vocabulary, const char* past_share) {
+    return load("configs/scenarios/llama-3-8b_8xh100_tp8_bf16.yaml",
+                {"training.framework=nanotron", "model.layers=9", "parallelism.tensor=2",
+                 "parallelism.pipeline=3", std::string("model.vocab=") + vocabulary,
+                 std::string("training.framework.fills_past_share=") + past_share})
+        .approximations;
+  };
+  EXPECT_THAT(lines("512000", "false"), Contains(HasSubstr("the head is on the last")));
+  EXPECT_THAT(lines("512000", "true"), Not(Contains(HasSubstr("the head is on the last"))));
+  EXPECT_THAT(lines("32000", "false"), Not(Contains(HasSubstr("the head is on the last"))));
+}
+
 TEST_F(LoadScenario, OverridesReplaceFieldsAndTheLaterOneWins) {
   const Scenario scenario =
       load(kDataParallel, {"parallelism.tensor=2", "parallelism.tensor=4", "parallelism.data=1"});

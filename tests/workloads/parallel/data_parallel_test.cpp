@@ -135,11 +135,7 @@ TEST(ShardedMemory, IsZerosFormula) {
   for (const int n : {1, 2, 8, 64}) {
     StepOptions step = step_of(framework, n);
     step.precision = Precision::fp16;
-    step.formats = {.parameters = Precision::fp16,
-                    .gradients = Precision::fp16,
-                    .reduce = Precision::fp16,
-                    .optimizer_states = Precision::fp32,
-                    .master_weights = true};
+    step.formats = test::with_masters(Precision::fp16, Precision::fp16);
     const auto bytes = [&](Sharding sharding) {
       step.data_parallel.sharding = sharding;
       return persistent_bytes(step, kParameters);

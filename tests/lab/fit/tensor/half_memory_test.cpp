@@ -14,6 +14,7 @@
 #include "tests/predictor/tensor/half_gpus.h"
 #include "tests/predictor/test_files.h"
 #include "tests/predictor/weights_bytes.h"
+#include "workloads/program/pointwise_flops.h"
 
 namespace tessera {
 namespace {
@@ -234,6 +235,41 @@ TEST(HalfMemoryComparison, ResidualAddsOf50UsAreWithin5PercentByTheFp32Model) {
   EXPECT_GT(errors.mean("add"), 0);
   EXPECT_LT(errors.mean("add"), 5);
   EXPECT_THAT(half_memory_comparison(table, half_test_gpu, weights), testing::HasSubstr("T4"));
+}
+
+/// Of PyTorch's own kernels in that file, as steps predict them: mean |error| of calls of 20 us and
+/// longer. A100's GELUs chose the instructions per FLOP; nothing was fitted to A40.
+double error_of_steps(const char* file, const GpuSpec& gpu, HalfMemoryOp op, double flops) {
+  const PredictorWeights weights = load_weights(committed_weights());
+  const TesseraPredictor predictor(gpu, weights);
+  ErrorGroups errors;
+  for (const HalfMemoryMeasurement& row : read_half_memory(measurements_folder() / file).rows) {
+    if (row.op != op || row.calls > 1 || row.seconds < 20e-6) continue;
+    Kernel kernel;
+    kernel.precision = Precision::fp16;
+    kernel.rows = static_cast<std::int64_t>(row.shape.rows);
+    kernel.cols = row.width;
+    kernel.flops = Flops(flops * row.shape.rows * static_cast<double>(row.width));
+    kernel.bytes_read = kernel.bytes_written =
+        Bytes(static_cast<std::int64_t>(row.shape.bytes / 2));
+    errors.add("all", predictor.duration(kernel).value(), row.seconds);
+  }
+  return errors.mean("all");
+}
+
+TEST(StepsOnShortElements, AddsGoByTheMemoryAndGelusByTheInstructions) {
+  const char* const a100 = "kernels/memory_bound_fp16.csv";
+  const char* const a40 = "kernels_2026/memory_bound_fp16_a40.csv";
+  for (const char* file : {a100, a40})
+    if (!std::filesystem::exists(measurements_folder() / file))
+      GTEST_SKIP() << "no " << file << " in " << measurements_folder()
+                   << "; set TESSERA_MEASUREMENTS";
+  constexpr double kAdd = 1, kGelu = pointwise_flops::kGelu;
+  EXPECT_LT(error_of_steps(a100, half_test_gpu(kGpu), HalfMemoryOp::add, kAdd), 7);
+  EXPECT_LT(error_of_steps(a100, half_test_gpu(kGpu), HalfMemoryOp::gelu, kGelu),
+            7);  // 23 by bytes
+  EXPECT_LT(error_of_steps(a40, half_test_gpu("A40"), HalfMemoryOp::add, kAdd), 7);
+  EXPECT_LT(error_of_steps(a40, half_test_gpu("A40"), HalfMemoryOp::gelu, kGelu), 7);
 }
 
 }  // namespace

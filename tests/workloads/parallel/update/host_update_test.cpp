@@ -20,11 +20,7 @@ ModelSpec model() {
 StepOptions offloaded(int replicas, Sharding sharding, int micro_batches = 1) {
   StepOptions step = test::single_gpu(test::hf_eager(), StepMode::training, 1, 512);
   step.precision = Precision::bf16;
-  step.formats = {.parameters = Precision::bf16,
-                  .gradients = Precision::bf16,
-                  .reduce = Precision::bf16,
-                  .optimizer_states = Precision::fp32,
-                  .master_weights = true};
+  step.formats = test::with_masters(Precision::bf16, Precision::bf16);
   step.layout.data = replicas;
   step.global_batch = std::int64_t{micro_batches} * replicas;
   step.data_parallel = step.framework.data_parallel;

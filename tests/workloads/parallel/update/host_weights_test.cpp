@@ -42,11 +42,7 @@ StepOptions fully_sharded(int replicas, int micro_batches = 1) {
 StepOptions zero_3(int replicas, int micro_batches = 1) {
   StepOptions step = fully_sharded(replicas, micro_batches);
   step.framework.copies_gathered = false;
-  step.formats = {.parameters = Precision::bf16,
-                  .gradients = Precision::bf16,
-                  .reduce = Precision::bf16,
-                  .optimizer_states = Precision::fp32,
-                  .master_weights = true};
+  step.formats = test::with_masters(Precision::bf16, Precision::bf16);
   return step;
 }
 
