@@ -10,6 +10,7 @@
 #include "hw/units/input_error.h"
 #include "sim/config/suggest.h"
 #include "sim/report/kernel_report.h"
+#include "workloads/program/pointwise_flops.h"
 
 namespace tessera {
 namespace {
@@ -73,6 +74,13 @@ std::string listed_options(std::span<const SizeOption> sizes) {
   return text;
 }
 
+/// For each that kernel_of counts: fits of FP32 kernels, which no function's arithmetic limits,
+/// count one an element; 16-bit ones go by what a step counts (predictor/fp32/issue_limit.h).
+double flops_of_step(MeasuredOp op) {
+  if (op == MeasuredOp::gelu) return pointwise_flops::kGelu;
+  return op == MeasuredOp::tanh ? pointwise_flops::kTanh : 1;
+}
+
 class QueryReader {
  public:
   explicit QueryReader(const KernelOptions& options) : options_(options) {
@@ -92,6 +100,7 @@ class QueryReader {
     query_.sizes = sizes_of(call_);
     query_.call = call_;
     query_.kernel = kernel_of(call_);
+    query_.kernel.flops *= flops_of_step(call_.op);
     if (options_.layout == "tn") query_.kernel.layout = GemmLayout::tn;
     if (options_.layout == "nn") query_.kernel.layout = GemmLayout::nn;
     if (options_.layout == "nt") query_.kernel.layout = GemmLayout::nt;

@@ -1,7 +1,6 @@
 // The kernels behind measured rows: shapes, FLOPs and compulsory traffic.
 #include "predictor/measured/measurements.h"
 #include "workloads/program/convolution.h"
-#include "workloads/program/pointwise_flops.h"
 
 namespace tessera {
 namespace {
@@ -47,11 +46,6 @@ KernelKind vector_kind(MeasuredOp op) {
   return KernelKind::elementwise;
 }
 
-double flops_of_element(MeasuredOp op) {
-  if (op == MeasuredOp::gelu) return pointwise_flops::kGelu;
-  return op == MeasuredOp::tanh ? pointwise_flops::kTanh : 1;
-}
-
 }  // namespace
 
 Kernel kernel_of(const KernelMeasurement& row) {
@@ -66,8 +60,7 @@ Kernel kernel_of(const KernelMeasurement& row) {
   const bool two_inputs = row.op >= MeasuredOp::add && row.op <= MeasuredOp::pow;
   kernel.bytes_read = Bytes(two_inputs ? 2 * tensor : tensor);
   kernel.bytes_written = Bytes(tensor);
-  kernel.flops = Flops(flops_of_element(row.op) * static_cast<double>(row.rows) *
-                       static_cast<double>(row.cols));
+  kernel.flops = Flops(static_cast<double>(row.rows) * static_cast<double>(row.cols));
   return kernel;
 }
 

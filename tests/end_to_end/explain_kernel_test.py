@@ -62,6 +62,13 @@ class ExplainKernel(EndToEnd):
                      ["times"]["duration_s"] for p in ("fp32", "fp16")]
         self.assertLess(durations[1], durations[0])
 
+    def test_a_gelu_of_16_bits_has_the_instructions_of_a_steps(self):
+        time = {(op, p): self.explain("--gpu", "A100-SXM4-80GB", "--op", op, "--rows", "16384", "--cols", "8192",
+                                      "--precision", p)["times"]["duration_s"]
+                for op in ("gelu", "relu") for p in ("bf16", "fp32")}
+        self.assertGreater(time["gelu", "bf16"], 1.2 * time["relu", "bf16"])  # 54 instructions against 11
+        self.assertAlmostEqual(time["gelu", "fp32"] / time["relu", "fp32"], 1, places=2)  # memory alone
+
     def test_kernels_in_words_are_those_of_the_options(self):
         pairs = (("bf16 gemm 4096x4096x1024", "--op linear --m 4096 --n 4096 --k 1024 --precision bf16"),
                  ("softmax 8192x1024 fp16", "--op softmax --rows 8192 --cols 1024 --precision fp16"),
