@@ -13,9 +13,9 @@ namespace tessera {
 /// | kernel | model |
 /// |---|---|
 /// | products and convolutions in fp32 | CudaCorePredictor |
-/// | the same in tf32, bf16, fp16, fp8 | TensorGemmPredictor (predictor/half) |
+/// | the same in tf32, bf16, fp16, fp8 | TensorGemmPredictor (predictor/tensor) |
 /// | batched bf16 or fp16 products with rows off 16 bytes | CudaCorePredictor, of 16-bit operands |
-/// | fused attention | AttentionPredictor (predictor/half), as in training |
+/// | fused attention | AttentionPredictor (predictor/attention), as in training |
 /// | everything else, in every format | CudaCorePredictor, by bytes |
 class TesseraPredictor final : public KernelPredictor {
  public:

@@ -28,6 +28,13 @@ KernelFileFormat format_of(const std::filesystem::path& csv) {
   return KernelFileFormat::operators;
 }
 
+void require_16_bit_form(PredictorForm form) {
+  if (form == PredictorForm::neusight)
+    throw InputError({.where = "predictor.form",
+                      .what = "the form neusight has no nets for 16-bit kernels",
+                      .hint = "choose the form tessera or roofline"});
+}
+
 KernelScore unread(std::string_view line, std::string reason) {
   return {.line = line, .predicted_as = {}, .skipped = std::move(reason)};
 }

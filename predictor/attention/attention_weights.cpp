@@ -90,31 +90,4 @@ void write(const AttentionWeights& from, weights::Attention& to) {
   to.mutable_range()->Assign(from.range.begin(), from.range.end());
 }
 
-HalfMemoryWeights half_memory_weights(const weights::HalfMemory& from,
-                                      const std::filesystem::path& path) {
-  check_version(from.schema_version(), HalfMemoryWeights::kSchemaVersion, path);
-  HalfMemoryWeights to;
-  read_fields(from.data(), to.data);
-  to.gpu = from.gpu();
-  if (from.classes_size() != static_cast<int>(kHalfMemoryOps))
-    fail(path, "holds another number of operators than this version");
-  for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
-    const auto& of_op = from.classes(static_cast<int>(op));
-    read_values(of_op.parameters(), to.classes[op], path);
-    to.spread[op] = of_op.spread();
-  }
-  return to;
-}
-
-void write(const HalfMemoryWeights& from, weights::HalfMemory& to) {
-  to.set_schema_version(HalfMemoryWeights::kSchemaVersion);
-  write_fields(from.data, *to.mutable_data());
-  to.set_gpu(from.gpu);
-  for (std::size_t op = 0; op < kHalfMemoryOps; ++op) {
-    auto& of_op = *to.add_classes();
-    of_op.mutable_parameters()->Assign(from.classes[op].begin(), from.classes[op].end());
-    of_op.set_spread(from.spread[op]);
-  }
-}
-
 }  // namespace tessera

@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "predictor/attention/attention_model.h"
-#include "predictor/tensor/half_memory_model.h"
 #include "predictor/weights/training_data.h"
 
 namespace tessera {
 
 namespace weights {
 class Attention;
-class HalfMemory;
 }  // namespace weights
 
 /// Unconstrained parameters, in the order of AttentionParameter.
@@ -45,23 +43,10 @@ struct AttentionWeights {
   std::array<double, 4> range{};
 };
 
-/// Trained parameters of 16-bit memory-bound kernels, measured on one GPU.
-struct HalfMemoryWeights {
-  static constexpr int kSchemaVersion = 1;
-
-  TrainingData data;
-  std::string gpu;
-  std::array<HalfMemoryVector, kHalfMemoryOps> classes{};
-  std::array<double, kHalfMemoryOps> spread{};  ///< of log time over shapes that were held out
-};
-
-/// As sections of the weights file. Throw InputError naming that file: damaged, or of another
+/// As a section of the weights file. Throws InputError naming that file: damaged, or of another
 /// schema version.
 AttentionWeights attention_weights(const weights::Attention& section,
                                    const std::filesystem::path& path);
-HalfMemoryWeights half_memory_weights(const weights::HalfMemory& section,
-                                      const std::filesystem::path& path);
 void write(const AttentionWeights& from, weights::Attention& section);
-void write(const HalfMemoryWeights& from, weights::HalfMemory& section);
 
 }  // namespace tessera

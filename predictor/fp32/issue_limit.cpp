@@ -21,19 +21,26 @@ bool is_short(const Kernel& kernel) {
   return kernel.precision != Precision::fp32 && kernel.precision != Precision::tf32;
 }
 
+double instructions_of(const Kernel& kernel) {
+  const double elements = static_cast<double>(kernel.rows) * static_cast<double>(kernel.cols);
+  if (kernel.strided) return elements * kStrided;
+  if (kernel.kind != KernelKind::elementwise || !is_short(kernel)) return 0;
+  return elements * kPointwise + kPerFlop * kernel.flops.value();
+}
+
 }  // namespace
 
 double issue_seconds(const Kernel& kernel, const GpuTraits& gpu) {
-  if (gpu.instructions <= 0) return 0;
-  const double elements = static_cast<double>(kernel.rows) * static_cast<double>(kernel.cols);
-  if (kernel.strided) return elements * kStrided / gpu.instructions;
-  if (kernel.kind != KernelKind::elementwise || !is_short(kernel)) return 0;
-  return (elements * kPointwise + kPerFlop * kernel.flops.value()) / gpu.instructions;
+  return gpu.instructions > 0 ? instructions_of(kernel) / gpu.instructions : 0;
 }
 
 double with_issue_limit(double moved, const Kernel& kernel, const GpuTraits& gpu) {
-  const double issued = issue_seconds(kernel, gpu);
-  return issued > 0 ? smooth_max(moved, issued, kTakeOver) : moved;
+  return with_instructions(moved, instructions_of(kernel), gpu);
+}
+
+double with_instructions(double moved, double instructions, const GpuTraits& gpu) {
+  if (instructions <= 0 || gpu.instructions <= 0) return moved;
+  return smooth_max(moved, instructions / gpu.instructions, kTakeOver);
 }
 
 }  // namespace tessera

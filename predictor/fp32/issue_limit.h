@@ -12,5 +12,7 @@ double issue_seconds(const Kernel& kernel, const GpuTraits& gpu);
 
 /// `moved` [s], the time of the kernel's traffic, with that limit.
 double with_issue_limit(double moved, const Kernel& kernel, const GpuTraits& gpu);
+/// The same of a kernel whose elements are known to take `instructions` together; 0 = not known.
+double with_instructions(double moved, double instructions, const GpuTraits& gpu);
 
 }  // namespace tessera

@@ -27,7 +27,6 @@ weights::Weights message_of(const PredictorWeights& from) {
   if (from.trained()) write_fp32(from, *to.mutable_fp32());
   if (from.tensor_gemm) write(*from.tensor_gemm, *to.mutable_tensor_gemm());
   if (from.attention) write(*from.attention, *to.mutable_attention());
-  if (from.half_memory) write(*from.half_memory, *to.mutable_half_memory());
   return to;
 }
 
@@ -56,8 +55,6 @@ PredictorWeights load_weights(const std::filesystem::path& path) {
   if (message.has_fp32()) read_fp32(message.fp32(), path, result);
   if (message.has_tensor_gemm()) result.tensor_gemm = tensor_weights(message.tensor_gemm(), path);
   if (message.has_attention()) result.attention = attention_weights(message.attention(), path);
-  if (message.has_half_memory())
-    result.half_memory = half_memory_weights(message.half_memory(), path);
   return result;
 }
 
@@ -75,15 +72,12 @@ void update_weights(const PredictorWeights& trained, const std::filesystem::path
   if (sections.has_fp32()) file.clear_fp32();
   if (sections.has_tensor_gemm()) file.clear_tensor_gemm();
   if (sections.has_attention()) file.clear_attention();
-  if (sections.has_half_memory()) file.clear_half_memory();
   file.MergeFrom(sections);
   replace_file(path, file.SerializeAsString());
 }
 
 std::uint64_t fingerprint(const PredictorWeights& weights) {
-  weights::Weights corrected = message_of(weights);
-  corrected.clear_half_memory();
-  return fnv1a(corrected.SerializeAsString());
+  return fnv1a(message_of(weights).SerializeAsString());
 }
 
 }  // namespace tessera

@@ -89,7 +89,6 @@ struct PredictorWeights {
 
   std::optional<TensorWeights> tensor_gemm;      ///< products on tensor cores
   std::optional<AttentionWeights> attention;     ///< fused attention
-  std::optional<HalfMemoryWeights> half_memory;  ///< memory-bound kernels of a 16-bit LLM server
 
   /// Whether FP32 kernels were trained.
   bool trained() const { return !gpus.empty(); }

@@ -24,10 +24,5 @@ inline std::string bytes_of(const AttentionWeights& section, const ScratchFolder
   weights.attention = section;
   return bytes_of(weights, folder);
 }
-inline std::string bytes_of(const HalfMemoryWeights& section, const ScratchFolder& folder) {
-  PredictorWeights weights;
-  weights.half_memory = section;
-  return bytes_of(weights, folder);
-}
 
 }  // namespace tessera

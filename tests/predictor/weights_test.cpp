@@ -71,7 +71,6 @@ TEST(Weights, ASectionIsReplacedWithoutAByteOfTheOthers) {
 TEST(Weights, TheFingerprintNamesWhatOverlaysCorrect) {
   const PredictorWeights shipped = load_weights(committed_weights());
   PredictorWeights changed = shipped;
-  changed.half_memory.reset();
   EXPECT_EQ(fingerprint(changed), fingerprint(shipped));
   changed.attention->copied_spread += 0.01;
   EXPECT_NE(fingerprint(changed), fingerprint(shipped));
@@ -85,7 +84,6 @@ TEST(Weights, EverySectionIsOptional) {
   const PredictorWeights loaded = load_weights(folder.path() / "weights.pb");
   EXPECT_FALSE(loaded.trained());
   EXPECT_FALSE(loaded.attention);
-  EXPECT_FALSE(loaded.half_memory);
   ASSERT_TRUE(loaded.tensor_gemm);
   EXPECT_EQ(loaded.tensor_gemm->shared.values(), tensor.tensor_gemm->shared.values());
 }
@@ -104,7 +102,6 @@ PredictorWeights fp32_alone() {
   PredictorWeights weights = load_weights(committed_weights());
   weights.tensor_gemm.reset();
   weights.attention.reset();
-  weights.half_memory.reset();
   return weights;
 }
 

@@ -30,6 +30,24 @@ std::vector<bool> joined_with_next(const std::vector<GraphOp>& ops) {
   return joined;
 }
 
+/// Storages in the order in which an open segment names them first.
+class NamedStorages {
+ public:
+  void start_segment() { ++segment_; }
+  /// Appends to `list`, of the open segment alone, those that it lacks.
+  void add(const std::vector<StorageId>& storages, std::vector<StorageId>& list) {
+    for (const StorageId id : storages) {
+      const auto index = static_cast<std::size_t>(id.index());
+      if (index >= named_in_.size()) named_in_.resize(index + 1);
+      if (std::exchange(named_in_[index], segment_) != segment_) list.push_back(id);
+    }
+  }
+
+ private:
+  std::int32_t segment_ = 0;
+  std::vector<std::int32_t> named_in_;  ///< by storage: the last segment that did
+};
+
 class SegmentCutter {
  public:
   SegmentCutter(const PassOps& pass, std::vector<Segment>& segments)
@@ -76,8 +94,8 @@ class SegmentCutter {
  private:
   void add_call(const GraphOp& op) {
     Segment& segment = open_segment(op.phase);
-    add_new(accessed_by(op), segment.touches);
-    add_new(kept_on_device(op.writes), segment.writes);
+    touched_.add(accessed_by(op), segment.touches);
+    written_.add(kept_on_device(op.writes), segment.writes);
     if (writes_persistent(op)) segment.repeatable = false;
     segment.host_ops += op.host_calls;
     const auto launched = [&] { return static_cast<std::int32_t>(segment.kernels.size()); };
@@ -149,8 +167,10 @@ class SegmentCutter {
       // What communication allocated no kernels can make again.
       segments_.back().repeatable = phase == Phase::forward && source_.storages && late_.empty();
       segments_.back().memory = std::exchange(late_, {});
-      add_new(flying_, segments_.back().touches);
-      add_new(std::exchange(communicated_, {}), segments_.back().writes);
+      touched_.start_segment();
+      written_.start_segment();
+      touched_.add(flying_, segments_.back().touches);
+      written_.add(std::exchange(communicated_, {}), segments_.back().writes);
     }
     return segments_.back();
   }
@@ -172,6 +192,7 @@ class SegmentCutter {
   std::vector<Segment>& segments_;
   Pass pass_;
   bool is_open_ = false;
+  NamedStorages touched_, written_;
   Bytes in_use_;
   std::ptrdiff_t last_ = -1;       ///< segment of this pass
   std::vector<StorageId> flying_;  ///< of a collective that runs beside the segments behind it

@@ -144,8 +144,7 @@ void add_train_command(CLI::App& app) {
       ->add_option(
           "--model", options->model,
           "fp32: all FP32 kernels; tensor-gemm: products of bf16 and fp16, from "
-          "tensor_core.csv; attention: fused attention and 16-bit memory-bound kernels, from "
-          "attention.csv and memory_bound_fp16.csv")
+          "tensor_core.csv; attention: fused attention, from attention.csv")
       ->check(CLI::IsMember({"fp32", "tensor-gemm", "attention"}))
       ->capture_default_str();
   command->callback([options] { run(*options); });

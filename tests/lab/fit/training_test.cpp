@@ -163,7 +163,6 @@ TEST(CommittedWeights, FollowFromTheMeasurements) {
   retrained.spreads = committed.spreads;
   retrained.tensor_gemm = committed.tensor_gemm;
   retrained.attention = committed.attention;
-  retrained.half_memory = committed.half_memory;
   EXPECT_TRUE(bytes_of(retrained, folder) == read_file(committed_weights()))
       << "train and commit anew: tessera train";
 }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "lab/fit/attention/attention_errors.h"
-#include "lab/fit/studies/half_memory_study.h"
 #include "tests/lab/fit/attention/synthetic_attention.h"
 #include "tests/predictor/test_files.h"
 

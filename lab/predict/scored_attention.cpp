@@ -1,4 +1,4 @@
-// Files in the formats of attention.csv and memory_bound_fp16.csv.
+// Files in the format of attention.csv.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -6,8 +6,6 @@
 
 #include "hw/units/input_error.h"
 #include "lab/fit/attention/attention_table.h"
-#include "lab/fit/tensor/half_memory_predictor.h"
-#include "lab/fit/tensor/half_memory_table.h"
 #include "lab/predict/attention_stand_in.h"
 #include "lab/predict/scored_files.h"
 #include "lab/predict/serving_kernels.h"
@@ -16,24 +14,6 @@
 
 namespace tessera {
 namespace {
-
-template <class T>
-std::uint16_t position_of(const T& value, std::vector<T>& values) {
-  const auto found = std::ranges::find(values, value);
-  const auto position = static_cast<std::uint16_t>(found - values.begin());
-  if (found == values.end()) values.push_back(value);
-  return position;
-}
-
-[[noreturn]] void fail_without_model(PredictorForm form, const char* section) {
-  if (form == PredictorForm::neusight)
-    throw InputError({.where = "predictor.form",
-                      .what = "the form neusight has no nets for 16-bit kernels",
-                      .hint = "choose the form tessera or roofline"});
-  throw InputError({.where = "weights",
-                    .what = std::string("hold no ") + section,
-                    .hint = "use the shipped weights, or run tessera train --model attention"});
-}
 
 const char* direction_name(AttentionDirection direction) {
   switch (direction) {
@@ -98,8 +78,11 @@ class AttentionPredictors {
       if (!roofline) roofline = make_predictor(request_.form, gpu_of(row), request_.weights);
       return roofline->predict(attention_kernel(row.call));
     }
-    if (request_.form == PredictorForm::neusight || !request_.weights.attention)
-      fail_without_model(request_.form, "fused attention");
+    require_16_bit_form(request_.form);
+    if (!request_.weights.attention)
+      throw InputError({.where = "weights",
+                        .what = "hold no fused attention",
+                        .hint = "use the shipped weights, or run tessera train --model attention"});
     auto& predictor = predictors_[{row.gpu, row.stack, row.eight_bits}];
     if (!predictor)
       predictor.emplace(gpu_of(row), *request_.weights.attention,
@@ -164,37 +147,6 @@ KernelScores score_attention(const ScoreRequest& request) {
       const KernelPrediction prediction = predictors.predict(row);
       score.half_width = log_half_width(prediction.spread);
       return prediction.duration;
-    });
-  }
-  for (const BadRow& row : table.bad_rows) scores.rows.push_back(unread(row.line, row.reason));
-  return scores;
-}
-
-KernelScores score_memory_bound(const ScoreRequest& request) {
-  const HalfMemoryTable table = read_half_memory(request.csv, true);
-  KernelScores scores{.text = table.text, .header = table.header};
-  std::map<std::string, std::optional<HalfMemoryPredictor>> predictors;
-  for (const HalfMemoryMeasurement& row : table.rows) {
-    KernelScore& score = scores.rows.emplace_back(KernelScore{
-        .line = row.line,
-        .gpu = position_of(row.gpu, scores.gpus),
-        .group = position_of(
-            std::string(name_of(row.op)) + (row.calls > 1 ? " twice" : "") + " fp16", scores.ops),
-        .measured_us = row.seconds * 1e6,
-        .predicted_as = {},
-        .skipped = {}});
-    fill(score, [&] {
-      if (request.form == PredictorForm::roofline)
-        return Seconds(row.calls * row.shape.bytes /
-                       request.lookup(row.gpu).memory_bandwidth.value());
-      if (request.form == PredictorForm::neusight || !request.weights.half_memory)
-        fail_without_model(request.form, "16-bit memory-bound kernels");
-      auto& predictor = predictors[row.gpu];
-      if (!predictor) predictor.emplace(request.lookup(row.gpu), *request.weights.half_memory);
-      score.predicted_as = "kernels of a server of 2023 (vLLM), which no training step launches";
-      const KernelPrediction prediction = predictor->predict(row.op, row.shape);
-      score.half_width = log_half_width(prediction.spread);
-      return row.calls * prediction.duration;
     });
   }
   for (const BadRow& row : table.bad_rows) scores.rows.push_back(unread(row.line, row.reason));
