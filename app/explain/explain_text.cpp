@@ -65,7 +65,6 @@ int column_width(TimeClass column) {
 std::string shares_of(const RankStory& rank, Seconds step_time) {
   std::string cells;
   for (const TimeClass column : kColumns) {
-    std::array<char, 32> cell{};
     cells += formatted(" %*.1f", column_width(column), share(rank.in(column), step_time));
   }
   return cells;
@@ -74,7 +73,6 @@ std::string shares_of(const RankStory& rank, Seconds step_time) {
 std::string rank_rows(const StepStory& story) {
   std::string text = "\n% of the step, by rank\n  stage";
   for (const TimeClass column : kColumns) {
-    std::array<char, 32> cell{};
     text += formatted(" %*s", column_width(column), head_of(column));
   }
   text += "  ranks\n";

@@ -108,7 +108,7 @@ std::string tight_text(const SearchCase& of, std::size_t top) {
     if (fits_within_error(of, of.found.fitting[i]))
       numbers += (numbers.empty() ? "" : ", ") + std::to_string(i + 1);
   if (numbers.empty()) return "";
-  const double sure = of.gpu_memory.value() / of.memory_high / (1 << 30);
+  const double sure = static_cast<double>(of.gpu_memory.value()) / of.memory_high / (1 << 30);
   return "fit within the error alone: " + numbers +
          formatted(
              "; the 80 %% interval reaches %.2f times the simulated (%s), and "

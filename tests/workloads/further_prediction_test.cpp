@@ -50,6 +50,33 @@ TEST(FurtherPredictions, EachSavesAsMuch) {
   EXPECT_EQ(head(3, step()).saved - two, two - one);
 }
 
+/// On two stages of which the second has the head alone.
+StepOptions ahead() {
+  StepOptions options = step();
+  options.layout.pipeline = 2;
+  options.split.layers_per_stage = {2, 0};
+  options.split.mtp_ahead = true;
+  return options;
+}
+
+TEST(FurtherPredictions, AheadOfTheHeadAreTheSameInTwoStages) {
+  StepOptions together = ahead();
+  together.split.mtp_ahead = false;
+  const ModelGraph whole = build_model_graph(predicting(2), together);
+  const ModelGraph cut = build_model_graph(predicting(2), ahead());
+  EXPECT_EQ(cut.blocks_of_parts, (std::vector<int>{1 + 2 + 1, 1}));  // embedding, layers, mtp; head
+  const Block &further = cut.at(3), &last = cut.at(4), &both = whole.at(3);
+  EXPECT_EQ(further.name, "mtp");
+  EXPECT_EQ(further.parameters + last.parameters, both.parameters);
+  const auto flops = [](const Block& b) {
+    return total(b.forward).gemm_flops.value() + total(b.backward).gemm_flops.value();
+  };
+  EXPECT_EQ(flops(further) + flops(last), flops(both));
+  // What the last layer gave and two predictions travel, and their gradients back.
+  EXPECT_EQ(output_bytes(further), 3 * output_bytes(cut.at(2)));
+  EXPECT_EQ(input_bytes(last), output_bytes(further));
+}
+
 /// Gradients of parameters that nothing writes.
 int unwritten_gradients(const Block& block) {
   int count = 0;
@@ -71,6 +98,8 @@ TEST(FurtherPredictions, TrainTheirOwnParametersWhereLayersRunAgain) {
   again.recompute_modules = {"moe", "layernorm"};
   EXPECT_EQ(unwritten_gradients(head(2, step())), 0);
   EXPECT_EQ(unwritten_gradients(head(2, again)), 0);
+  const ModelGraph cut = build_model_graph(predicting(2), ahead());
+  EXPECT_EQ(unwritten_gradients(cut.at(3)) + unwritten_gradients(cut.at(4)), 0);
 }
 
 }  // namespace

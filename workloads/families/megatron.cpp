@@ -16,6 +16,7 @@
 #include "workloads/ops/rowwise.h"
 #include "workloads/ops/views.h"
 #include "workloads/parallel/cost_split.h"
+#include "workloads/parallel/layer_split.h"
 
 namespace tessera {
 
@@ -172,15 +173,30 @@ void MegatronModel::predict_further(Tape& tape, const Tensor& x, const Tensor& t
           : (model_.tied_embeddings ? table : tape.parameter("mtp.embedding", sizes));
   Tensor known = x;
   for (std::int64_t depth = 1; depth <= model_.mtp_layers; ++depth) {
-    if (depth > 1) tape.enter_scope("mtp" + std::to_string(depth) + ".");
-    known = norm(tape, "mtp.ln_f", further_layer(tape, known, words));
-    add_loss(tape, "mtp.loss", logits(tape, "mtp.lm_head", known, table));
+    known = further_layer(tape, depth, known, words);
+    add_further_loss(tape, known, table);
   }
   tape.enter_scope("");
 }
 
+/// Source: Megatron-Core multi_token_prediction.py, which concatenates along the sequence.
+void MegatronModel::further_layers(Tape& tape) const {
+  const Tensor words = tape.parameter("mtp.embedding", {vocab_, model_.hidden});
+  std::vector<Tensor> results{input(tape)};
+  for (std::int64_t depth = 1; depth <= model_.mtp_layers; ++depth)
+    results.push_back(further_layer(tape, depth, results.back(), words));
+  tape.enter_scope("");
+  tape.output(concatenate(tape, "mtp.results", results, 0));
+}
+
+void MegatronModel::add_further_loss(Tape& tape, const Tensor& known, const Tensor& table) const {
+  add_loss(tape, "mtp.loss", logits(tape, "mtp.lm_head", known, table));
+}
+
 /// Every rank holds all of the projection of both inputs, on its part of the sequence.
-Tensor MegatronModel::further_layer(Tape& tape, const Tensor& x, const Tensor& words) const {
+Tensor MegatronModel::further_layer(Tape& tape, std::int64_t depth, const Tensor& x,
+                                    const Tensor& words) const {
+  if (depth > 1) tape.enter_scope("mtp" + std::to_string(depth) + ".");
   const Tensor ids = tape.input("mtp.tokens", {b_, s_}, Precision::int64);
   const Tensor found = vocab_parallel_embedding(tape, "mtp.embedding", words, ids, tensor_);
   Tensor next = contiguous(tape, "mtp.embedding.transpose", transpose(tape, found, 0, 1));
@@ -190,7 +206,7 @@ Tensor MegatronModel::further_layer(Tape& tape, const Tensor& x, const Tensor& w
   const Tensor weight = tape.parameter("mtp.projection.weight", {model_.hidden, 2 * model_.hidden});
   const Tensor input = linear_over_last(tape, "mtp.projection", both, weight, {});
   const LayerKind kind = kind_of_layer(model_, step_, model_.layers - 1);
-  return transformer_layer(tape, input, kind);
+  return norm(tape, "mtp.ln_f", transformer_layer(tape, input, kind));
 }
 
 Tensor MegatronModel::input(Tape& tape) const {
@@ -198,6 +214,7 @@ Tensor MegatronModel::input(Tape& tape) const {
 }
 
 void MegatronModel::head(Tape& tape) const {
+  if (step_.split.mtp_ahead) return head_of_all(tape);
   const Tensor x = input(tape);
   const Tensor normalized = norm(tape, "ln_f", x);
   const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
@@ -206,6 +223,23 @@ void MegatronModel::head(Tape& tape) const {
   tape.set_phase(Phase::loss);
   add_loss(tape, "loss", scores);
   if (model_.mtp_layers > 0) predict_further(tape, x, table);
+}
+
+/// Behind further_layers in another stage: a loss over each of the results that arrive.
+void MegatronModel::head_of_all(Tape& tape) const {
+  const auto count = static_cast<int>(model_.mtp_layers) + 1;
+  const Tensor all = tape.block_input("hidden", {count * s_ / parts_, b_, model_.hidden});
+  const std::vector<Tensor> results = chunk_first(tape, "mtp.results", all, count);
+  const Tensor normalized = norm(tape, "ln_f", results.front());
+  const Tensor table = output_embedding(tape, tied_, vocab_, model_.hidden);
+  const Tensor scores = logits(tape, "lm_head", normalized, table);
+  tape.set_phase(Phase::loss);
+  add_loss(tape, "loss", scores);
+  for (std::size_t depth = 1; depth < results.size(); ++depth) {
+    if (depth > 1) tape.enter_scope("mtp" + std::to_string(depth) + ".");
+    add_further_loss(tape, results[depth], table);
+  }
+  tape.enter_scope("");
 }
 
 void MegatronModel::head_without_loss(Tape& tape) const {
@@ -257,6 +291,19 @@ ModelGraph decoder_graph(const ModelSpec& model, const StepOptions& step,
   return graph;
 }
 
+/// Behind the last layer, ahead of the head, which is alone in its stage.
+void put_further_layers_ahead(const ModelSpec& model, const StepOptions& step,
+                              const MegatronModel& megatron, ModelGraph& graph) {
+  graph.order.insert(graph.order.end() - 1, static_cast<int>(graph.blocks.size()));
+  graph.layer_numbers.insert(graph.layer_numbers.end() - 1, kNoLayer);
+  graph.blocks.push_back(
+      record_block("mtp", step, [&](Tape& tape) { megatron.further_layers(tape); }));
+  graph.blocks_of_parts = layers_of_parts(model.layers, step).value();
+  ++graph.blocks_of_parts.front();
+  ++graph.blocks_of_parts.back();
+  ++*(graph.blocks_of_parts.end() - 2);
+}
+
 /// Where the last stage has room for the loss alone, that is a block of its own.
 void split_graph_by_cost(const ModelSpec& model, const StepOptions& step,
                          const MegatronModel& megatron, ModelGraph& graph) {
@@ -280,6 +327,7 @@ ModelGraph megatron_blocks(const ModelSpec& model, const StepOptions& step) {
   std::vector<LayerKind> kinds;
   ModelGraph graph = decoder_graph(model, step, megatron, kinds);
   if (uses_cost_split(step)) split_graph_by_cost(model, step, megatron, graph);
+  if (step.split.mtp_ahead) put_further_layers_ahead(model, step, megatron, graph);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     Block& block = graph.blocks[i == 0 ? 1 : i + 2];
     if (step.layout.tensor > 1 && step.lora_rank == 0)

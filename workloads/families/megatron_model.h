@@ -72,6 +72,9 @@ class MegatronModel {
   /// Norm and logits, and the loss over them: the head in two blocks, for stages of their own.
   void head_without_loss(Tape& tape) const;
   void loss_alone(Tape& tape) const;
+  /// The layers of multi-token prediction in a stage of their own: what came in, and what each of
+  /// them makes, one behind the other for the head.
+  void further_layers(Tape& tape) const;
   /// The mask that the data loader makes, and baddbmm's unread input in Megatron's global memory
   /// buffer.
   Bytes shared_buffers() const;
@@ -157,7 +160,9 @@ class MegatronModel {
   Tensor losses_of(Tape& tape, const std::string& name, const Tensor& logits,
                    const Tensor& labels) const;
   void predict_further(Tape& tape, const Tensor& x, const Tensor& table) const;
-  Tensor further_layer(Tape& tape, const Tensor& x, const Tensor& words) const;
+  Tensor further_layer(Tape& tape, std::int64_t depth, const Tensor& x, const Tensor& words) const;
+  void head_of_all(Tape& tape) const;
+  void add_further_loss(Tape& tape, const Tensor& known, const Tensor& table) const;
   Tensor norm(Tape& tape, const std::string& name, const Tensor& x) const;
 
   bool has_bias() const { return !llama_; }

@@ -19,6 +19,20 @@ void add_window_gradient(Tape& t, const std::string& name, const Tensor& x, cons
   t.add_gradient(x, whole);
 }
 
+std::vector<Tensor> split_along(Tape& tape, const std::string& name, const Tensor& x,
+                                std::size_t dim, const Sizes& lengths) {
+  std::vector<Tensor> parts;
+  for (const std::int64_t length : lengths)
+    parts.push_back(tape.alias(x, x.shape.narrowed(dim, length)));
+  tape.differentiable({x}, parts, [x, name](Tape& t, auto gradients) {
+    const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
+    t.launch(name + ".cat", pointwise_kernel(whole, 0, KernelKind::copy), gradients,
+             std::span(&whole, 1));
+    t.add_gradient(x, whole);
+  });
+  return parts;
+}
+
 }  // namespace
 
 Tensor view(Tape& tape, const Tensor& x, Sizes sizes) {
@@ -77,22 +91,16 @@ Tensor contiguous(Tape& tape, const std::string& name, const Tensor& x) {
 
 std::vector<Tensor> split_last(Tape& tape, const std::string& name, const Tensor& x,
                                const Sizes& lengths) {
-  const std::size_t last = x.shape.rank() - 1;
-  std::vector<Tensor> parts;
-  for (const std::int64_t length : lengths) {
-    parts.push_back(tape.alias(x, x.shape.narrowed(last, length)));
-  }
-  tape.differentiable({x}, parts, [x, name](Tape& t, auto gradients) {
-    const Tensor whole = t.make(name + ".grad", StridedShape(x.sizes()), x.precision);
-    t.launch(name + ".cat", pointwise_kernel(whole, 0, KernelKind::copy), gradients,
-             std::span(&whole, 1));
-    t.add_gradient(x, whole);
-  });
-  return parts;
+  return split_along(tape, name, x, x.shape.rank() - 1, lengths);
 }
 
 std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor& x, int count) {
   return split_last(tape, name, x, Sizes(static_cast<std::size_t>(count), x.shape.last() / count));
+}
+
+std::vector<Tensor> chunk_first(Tape& tape, const std::string& name, const Tensor& x, int count) {
+  const Sizes lengths(static_cast<std::size_t>(count), x.sizes().front() / count);
+  return split_along(tape, name, x, 0, lengths);
 }
 
 Tensor concatenate_last(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {

@@ -29,6 +29,8 @@ std::vector<Tensor> split_last(Tape& tape, const std::string& name, const Tensor
                                const Sizes& lengths);
 /// `count` equal parts of the last dimension. Backward: one kernel that concatenates the gradients.
 std::vector<Tensor> chunk_last(Tape& tape, const std::string& name, const Tensor& x, int count);
+/// The same of the first dimension.
+std::vector<Tensor> chunk_first(Tape& tape, const std::string& name, const Tensor& x, int count);
 /// Two tensors side by side along the last dimension: a copy of both. Backward: views.
 Tensor concatenate_last(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b);
 /// Tensors one after the other along dimension `dim`: a copy of all of them. Backward: views.

@@ -14,12 +14,14 @@ std::optional<int> share(std::int64_t total, int shares) {
   return static_cast<int>(total / shares);
 }
 
-/// Every part has something to run: a layer, the embedding or the head.
-bool are_layers(const std::vector<int>& parts, std::int64_t layers) {
+/// Every part has something to run: a layer, the embedding, the layers that predict further tokens
+/// or the head.
+bool are_layers(const std::vector<int>& parts, std::int64_t layers, bool mtp_ahead) {
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    const bool end = part == 0 || part + 1 == parts.size();
+    const bool end = part == 0 || part + (mtp_ahead ? 2 : 1) >= parts.size();
     if (parts[part] < (end ? 0 : 1)) return false;
   }
+  if (mtp_ahead && (parts.size() < 2 || parts.back() > 0)) return false;
   return std::accumulate(parts.begin(), parts.end(), std::int64_t{0}) == layers;
 }
 
@@ -29,8 +31,8 @@ std::optional<std::vector<int>> layers_of_parts(std::int64_t layers, const StepO
   const StageSplit& split = step.split;
   const int parts = VirtualPipeline(step).length();
   if (!split.layers_per_stage.empty()) {
-    const bool fits =
-        std::ssize(split.layers_per_stage) == parts && are_layers(split.layers_per_stage, layers);
+    const bool fits = std::ssize(split.layers_per_stage) == parts &&
+                      are_layers(split.layers_per_stage, layers, split.mtp_ahead);
     return fits ? std::optional(split.layers_per_stage) : std::nullopt;
   }
   const int stages = step.layout.pipeline;
@@ -52,7 +54,7 @@ std::optional<std::vector<int>> layers_of_parts(std::int64_t layers, const StepO
   }
   if (split.embedding_as_layer) --result.front();
   if (split.head_as_layer) --result.back();
-  return are_layers(result, layers) ? std::optional(result) : std::nullopt;
+  return are_layers(result, layers, split.mtp_ahead) ? std::optional(result) : std::nullopt;
 }
 
 }  // namespace tessera

@@ -52,21 +52,26 @@ PipelineLayout parse_pipeline_layout(const std::string& text) {
   const std::string parts = written_out(plain, at, 0, layout.fault);
   if (layout.fault.empty() && at < plain.size()) layout.fault = "a bracket is not open";
   layout.layers.push_back(0);
+  std::size_t predicting = 0;  // stages up to the one of the last m
   for (std::size_t i = 0; i < parts.size() && layout.fault.empty(); ++i) {
     const char part = parts[i];
-    if (part == '|') {
-      layout.layers.push_back(0);
-      layout.predicts_ahead = layout.predicts_more > 0;
-    }
-    if (part == 't' || part == 'd')
+    if (part == '|') layout.layers.push_back(0);
+    if (part == 't' || part == 'd') {
       ++layout.layers.back();
-    else if (part == 'm')
+      if (predicting > 0) layout.fault = "a layer (t) is behind those that predict more (m)";
+    } else if (part == 'm') {
+      if (predicting > 0 && predicting != layout.layers.size())
+        layout.fault = "layers that predict more (m) are in two stages";
+      predicting = layout.layers.size();
       ++layout.predicts_more;
-    else if (part != 'E' && part != 'L' && part != '|')
+    } else if (part != 'E' && part != 'L' && part != '|')
       layout.fault = std::string("'") + part + "' is no part of a model";
     if (part == 'E' && i > 0) layout.fault = "the embedding (E) is not first";
     if (part == 'L' && i + 1 < parts.size()) layout.fault = "the loss (L) is not last";
   }
+  layout.predicts_ahead = predicting > 0 && predicting + 1 == layout.layers.size();
+  if (predicting > 0 && predicting + 1 < layout.layers.size())
+    layout.fault = "a stage lies between those that predict more (m) and the loss (L)";
   return layout;
 }
 

@@ -9,7 +9,7 @@ namespace tessera {
 struct PipelineLayout {
   std::vector<int> layers;      ///< of each stage or model chunk, in the order of the model
   int predicts_more = 0;        ///< layers of multi-token prediction
-  bool predicts_ahead = false;  ///< in another stage than the loss
+  bool predicts_ahead = false;  ///< these, in the stage ahead of the loss
   std::string fault;            ///< what cannot be read; empty: nothing
 };
 

@@ -1,8 +1,9 @@
 #include "lab/validate/runs/recipe_settings.h"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
+
+#include "app/import/job/pipeline_layout.h"
 
 namespace tessera {
 namespace {
@@ -82,50 +83,20 @@ class Recipe {
   }
 
   void add_layout() {
-    const std::string layers = layers_of_letters(row_.text("pp_layout"));
-    if (layers.empty()) return row_.complain("pp_layout", "write E, t, m, L, |, (...) and *n");
-    set("parallelism.layers_per_stage", layers);
+    const PipelineLayout layout = parse_pipeline_layout(row_.text("pp_layout"));
+    if (!layout.fault.empty()) return row_.complain("pp_layout", layout.fault.c_str());
+    std::string layers;
+    for (const int count : layout.layers)
+      layers += (layers.empty() ? "" : ", ") + std::to_string(count);
+    set("parallelism.layers_per_stage", "[" + layers + "]");
+    if (layout.predicts_ahead) set("parallelism.mtp_ahead", "true");
   }
 
   const TrainingRowReader& row_;
   std::vector<std::string> list_;
 };
 
-/// "(tt|)*2t*3" -> "tt|tt|ttt"; stops at what it cannot read.
-std::string expanded(const std::string& text, std::size_t& at) {
-  std::string all;
-  while (at < text.size() && text[at] != ')') {
-    std::string piece(1, text[at]);
-    if (text[at] == '(') piece = expanded(text, ++at);
-    ++at;
-    std::size_t count = 1;
-    if (at < text.size() && text[at] == '*') {
-      count = 0;
-      for (++at; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])); ++at)
-        count = 10 * count + static_cast<std::size_t>(text[at] - '0');
-    }
-    constexpr std::size_t kMost = 10000;
-    for (std::size_t i = 0; i < std::min(count, kMost); ++i) all += piece;
-  }
-  return all;
-}
-
 }  // namespace
-
-std::string layers_of_letters(const std::string& letters) {
-  std::size_t at = 0;
-  const std::string all = expanded(letters, at);
-  if (at < letters.size() || all.find_first_not_of("EtmL|, ") != std::string::npos) return {};
-  std::string list;
-  int layers = 0;
-  for (const char letter : all + "|") {
-    if (letter == 't') ++layers;
-    if (letter != '|') continue;
-    list += (list.empty() ? "" : ", ") + std::to_string(layers);
-    layers = 0;
-  }
-  return "[" + list + "]";
-}
 
 std::vector<std::string> recipe_settings(const TrainingRowReader& row) {
   return Recipe(row).settings();

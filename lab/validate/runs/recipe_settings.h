@@ -12,8 +12,4 @@ namespace tessera {
 /// layers, layers per stage. Bad values are reported through the row.
 std::vector<std::string> recipe_settings(const TrainingRowReader& row);
 
-/// Numbers of layers per model chunk of a layout in letters, "E embedding, t layer, m MTP, L head,
-/// | next chunk, *n repeated": "[3, 4, 1]"; empty where it cannot be read.
-std::string layers_of_letters(const std::string& letters);
-
 }  // namespace tessera

@@ -44,6 +44,27 @@ void check_pipeline(const Scenario& scenario, Problems& problems) {
   check_divides(pipeline, layers, allowed, problems);
 }
 
+/// Megatron's "m|L".
+void check_layers_ahead_of_head(const Scenario& scenario, Problems& problems) {
+  const StageSplit& split = scenario.step.split;
+  if (!split.mtp_ahead) return;
+  const auto fail = [&](const char* what, const char* hint, const char* field) {
+    problems.push_back({"parallelism.mtp_ahead", what, hint, {field}});
+  };
+  if (scenario.model.mtp_layers == 0)
+    fail("is true, and the model predicts no further tokens", "set model.mtp_layers, or use false",
+         "model.mtp_layers");
+  if (split.layers_per_stage.size() < 2 || split.layers_per_stage.back() > 0)
+    fail("is true, and the last stage or model chunk has more than the head",
+         "give parallelism.layers_per_stage with 0 at its end, or use false",
+         "parallelism.layers_per_stage");
+  if (scenario.model.tied_embeddings)
+    fail("is true, and three stages would share one embedding, which is not simulated",
+         "use model.tied_embeddings: false, or false", "model.tied_embeddings");
+  if (scenario.step.mode != StepMode::training)
+    fail("is true, and inference predicts no further tokens", "use false", "training.mode");
+}
+
 void check_world_size(const Scenario& scenario, Problems& problems) {
   const ParallelLayout& layout = scenario.step.layout;
   const std::int64_t gpus =
@@ -160,6 +181,7 @@ void check_sequence_length(const Scenario& scenario, Problems& problems) {
 void check_layout(const Scenario& scenario, Problems& problems) {
   check_tensor(scenario, problems);
   check_pipeline(scenario, problems);
+  check_layers_ahead_of_head(scenario, problems);
   check_world_size(scenario, problems);
   if (problems.empty()) check_placement(scenario, problems);
   check_batch(scenario, problems);

@@ -134,8 +134,13 @@ TEST(MegatronRecipe, FurtherPredictionsBesideTheLossOrAheadOfIt) {
     return stages + "--pipeline-model-parallel-layout '" + letters + "'";
   };
   EXPECT_THAT(yaml_of(layout("Et*20|t*12mL")), Not(HasSubstr("approximations")));
-  EXPECT_THAT(yaml_of(layout("Et*16|t*8|t*8m|L")), HasSubstr("counted in the stage of the loss"));
-  EXPECT_THAT(refusal_of(layout("Et*16|t*16|m|L")),
+  EXPECT_THAT(yaml_of(layout("Et*20|t*12mL")), Not(HasSubstr("mtp_ahead")));
+  EXPECT_THAT(yaml_of(layout("Et*16|t*8|t*8m|L")),
+              AllOf(HasSubstr("layers_per_stage: [16, 8, 8, 0]"), HasSubstr("mtp_ahead: true"),
+                    Not(HasSubstr("approximations"))));
+  EXPECT_THAT(yaml_of(layout("Et*16|t*16|m|L")),
+              AllOf(HasSubstr("layers_per_stage: [16, 16, 0, 0]"), HasSubstr("mtp_ahead: true")));
+  EXPECT_THAT(refusal_of(layout("Et*16||t*16m|L")),
               HasSubstr("--pipeline-model-parallel-layout has a stage without a layer (t)"));
 }
 

@@ -166,16 +166,11 @@ void MegatronJob::read_layout_text(const std::string& layout) {
   if (placed > 0 && further == 0)
     cannot(name, "has layers that predict further tokens (m), and the model has none",
            "add --mtp-num-layers to a model with --normalization RMSNorm, or take out m");
-  if (parts.predicts_ahead)
-    draft_.approximate(std::string(name) + ": the layers that predict further tokens (m) are " +
-                       "counted in the stage of the loss (L)");
   const auto stages = static_cast<std::int64_t>(parts.layers.size());
-  const bool hollow =
-      stages > 2 && std::ranges::find(parts.layers.begin() + 1, parts.layers.end() - 1, 0) !=
-                        parts.layers.end() - 1;
-  if (hollow)
+  const auto inner_end = parts.layers.end() - (parts.predicts_ahead ? 2 : 1);
+  if (stages > 2 && std::find(parts.layers.begin() + 1, inner_end, 0) != inner_end)
     return problem(name, "has a stage without a layer (t) between others, which is not simulated",
-                   "put what it has beside a layer, such as tm|L in place of t|m|L");
+                   "leave no stage empty");
   if (stages % pipeline_ != 0)
     return problem(name,
                    "has " + std::to_string(stages) + " stages, no multiple of the " +
@@ -190,6 +185,7 @@ void MegatronJob::read_layout_text(const std::string& layout) {
     item.text = std::to_string(layers);
   }
   if (pipeline_ * chunks_ > 1) draft_.set("parallelism.layers_per_stage", std::move(list));
+  if (parts.predicts_ahead && further > 0) draft_.set("parallelism.mtp_ahead", "true");
 }
 
 /// GPUs of the job: told, or those of one replica.
