@@ -250,7 +250,8 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
       offload.run(plan, link, host_bytes, timed);
       continue;
     }
-    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known, manner.drafts);
+    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known, manner.drafts,
+                         manner.certifies);
     StageMeans means(scenario, link, host_bytes, time, style);
     means.plan(plan, planner, timed);
     slowest_states = std::max(slowest_states, means.offload());

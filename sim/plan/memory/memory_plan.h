@@ -23,7 +23,8 @@ struct ChunkMemoryPlan {
   double share = 1;   ///< of the step's micro-batches, that have this plan
   StageOps ops;
   StageGraph graph;
-  remat::Schedule schedule;  ///< empty where the stage needs none, or has none
+  remat::Schedule schedule;              ///< empty where the stage needs none, or has none
+  remat::Nanoseconds schedule_time = 0;  ///< that it was planned to take
   PassTimes base_times, planned_times;
 };
 
