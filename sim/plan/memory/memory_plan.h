@@ -25,7 +25,7 @@ struct ChunkMemoryPlan {
   StageGraph graph;
   remat::Schedule schedule;              ///< empty where the stage needs none, or has none
   remat::Nanoseconds schedule_time = 0;  ///< that it was planned to take
-  PassTimes base_times, planned_times;
+  PassTimes base_times, planned_times, copies_out;
 };
 
 /// What was decided for one pipeline stage.

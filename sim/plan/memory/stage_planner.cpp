@@ -334,6 +334,7 @@ void StagePlanner::accept(Attempts made) {
     plan.decisions.copied_in += counts.copied_in;
     plan.chunks[i].base_times = base_times(made[i].graph);
     plan.chunks[i].planned_times = planned_times(made[i].graph, result.schedule, result.cost);
+    plan.chunks[i].copies_out = copies_out(made[i].graph, result.schedule, link_);
     plan.chunks[i].schedule_time = result.cost.time;
     plan.chunks[i].schedule = std::move(result.schedule);
     plan.chunks[i].graph = std::move(made[i].graph);
