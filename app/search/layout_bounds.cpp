@@ -223,7 +223,8 @@ LayerCosts LayoutBounds::layer_costs(const StepOptions& full) {
 Bytes LayoutBounds::planned_memory(const StepOptions& step) {
   const ModelGraph graph = build_model_graph(base_.model, step);
   const Bytes workspaces = library_memory(step, base_.cluster.node).allocator.workspaces;
-  const Program ends = build_stages(graph, step, {0, step.layout.pipeline - 1});
+  const Program ends =
+      build_stages(graph, step, {0, step.layout.pipeline - 1}, {shortened(step).micro_batches});
   Bytes most;
   for (const RankProgram& stage : ends.stages)
     most = std::max(most, least_memory(graph, step, stage, workspaces));

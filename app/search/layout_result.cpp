@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sim/plan/memory/plan_progress.h"
 #include "sim/plan/plan.h"
 #include "sim/step/run_step.h"
 
@@ -54,7 +55,7 @@ LayoutResult simulate_layout(const Scenario& base, const Layout& layout,
                              const PredictorWeights& weights) {
   const Scenario scenario = laid_out(base, layout);
   if (!layout.planned) return result_of(layout, run_step(scenario, weights).report);
-  PlannedSteps steps = plan_step_memory(scenario, weights);
+  PlannedSteps steps = plan_step_memory(scenario, weights, PlanManner{.certifies = false});
   if (!steps.memory.feasible()) return without_plan(layout, steps);
   return result_of(layout, run_step(std::move(steps.planned)).report);
 }

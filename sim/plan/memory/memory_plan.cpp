@@ -41,8 +41,8 @@ PassesTime passes_time(const StepOptions& step, const std::vector<RankProgram>& 
     after.emplace_back(chunks);
     for (const ChunkMemoryPlan& chunk : plan.chunks) {
       const auto at = static_cast<std::size_t>(chunk.chunk);
-      before.back()[at].of(chunk.splits) = chunk.base_times;
-      after.back()[at].of(chunk.splits) = chunk.planned_times;
+      before.back()[at].of(chunk.splits) = {chunk.base_times};
+      after.back()[at].of(chunk.splits) = {chunk.planned_times, chunk.copies_out};
     }
   }
   return {pipeline_time(step, stages, before), pipeline_time(step, stages, after)};
@@ -151,6 +151,7 @@ void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const O
                         "plan this step itself: leave both out"});
     chunk.schedule =
         is_planned ? from.schedule : remat::make_planner("none")->plan(graph, {}).schedule;
+    chunk.copies_out = copies_out(chunk.graph, chunk.schedule, link);
     const remat::ReplayResult cost = remat::replay(graph, chunk.schedule, link);
     chunk.planned_times =
         planned_times(chunk.graph, chunk.schedule,
@@ -250,7 +251,8 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
       offload.run(plan, link, host_bytes, timed);
       continue;
     }
-    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known, manner.drafts);
+    StagePlanner planner(settings, link, planned.budget, host_bytes, time, known, manner.drafts,
+                         manner.certifies);
     StageMeans means(scenario, link, host_bytes, time, style);
     means.plan(plan, planner, timed);
     slowest_states = std::max(slowest_states, means.offload());

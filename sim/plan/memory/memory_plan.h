@@ -23,8 +23,9 @@ struct ChunkMemoryPlan {
   double share = 1;   ///< of the step's micro-batches, that have this plan
   StageOps ops;
   StageGraph graph;
-  remat::Schedule schedule;  ///< empty where the stage needs none, or has none
-  PassTimes base_times, planned_times;
+  remat::Schedule schedule;              ///< empty where the stage needs none, or has none
+  remat::Nanoseconds schedule_time = 0;  ///< that it was planned to take
+  PassTimes base_times, planned_times, copies_out;
 };
 
 /// What was decided for one pipeline stage.

@@ -30,6 +30,7 @@ class PipelineWalk {
   Seconds run() && {
     std::vector<std::size_t> next(stages_.size(), 0);
     std::vector<Seconds> now(stages_.size());
+    link_free_.assign(times_.size(), Seconds(0));
     for (bool moves = true; moves;) {
       moves = false;
       for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -37,7 +38,7 @@ class PipelineWalk {
           const PassSpan& pass = stages_[s].passes[next[s]];
           const std::optional<Seconds> ready = ready_at(stages_[s].stage, pass);
           if (!ready) break;
-          now[s] = std::max(now[s], *ready) + duration(stages_[s].stage, pass);
+          now[s] = end_of(stages_[s].stage, pass, std::max(now[s], *ready));
           ended_[key(stages_[s].stage, pass)] = now[s];
           ++next[s];
           moves = true;
@@ -66,10 +67,15 @@ class PipelineWalk {
     return known->second;
   }
 
-  Seconds duration(int stage, const PassSpan& pass) const {
-    const auto at = static_cast<std::size_t>(stage);
-    const ChunkTimes& times = times_[at][static_cast<std::size_t>(pass.chunk)];
-    return times.of(split_[at].contains(pass))[static_cast<std::size_t>(pass.part)];
+  Seconds end_of(int stage, const PassSpan& pass, Seconds begin) {
+    const auto at = static_cast<std::size_t>(stage), part = static_cast<std::size_t>(pass.part);
+    const ChunkTimes& chunk = times_[at][static_cast<std::size_t>(pass.chunk)];
+    const PassCosts& costs = chunk.of(split_[at].contains(pass));
+    const Seconds copies = costs.copies_out[part];
+    if (copies <= Seconds(0)) return begin + costs.times[part];
+    const Seconds behind = std::max(Seconds(0), link_free_[at] - begin);
+    link_free_[at] = begin + behind + copies;
+    return begin + behind + costs.times[part];
   }
 
   VirtualPipeline pipeline_;
@@ -77,6 +83,7 @@ class PipelineWalk {
   const std::vector<std::vector<ChunkTimes>>& times_;
   std::vector<SplitMicroBatches> split_;  ///< by stage
   std::map<Key, Seconds> ended_;          ///< when passes did
+  std::vector<Seconds> link_free_;        ///< by stage, of copies out
 };
 
 }  // namespace
@@ -99,6 +106,21 @@ PassTimes planned_times(const StageGraph& graph, const remat::Schedule& schedule
   const remat::Nanoseconds forward = cost.forward_stall + cost.forward_awaited;
   times[kForward] += seconds(forward);
   times[kBackward] += seconds(cost.stall + cost.awaited - forward);
+  return times;
+}
+
+PassTimes copies_out(const StageGraph& graph, const remat::Schedule& schedule,
+                     const remat::HostLink& link) {
+  PassTimes times;
+  std::size_t part = 0;
+  for (const remat::Step& step : schedule) {
+    if (step.action == remat::Action::copy_out)
+      times[part] += seconds(link.copy_time(graph.graph.size(step.id)));
+    else if (step.action == remat::Action::compute &&
+             graph.groups[static_cast<std::size_t>(step.id)].kind ==
+                 OpGroup::Kind::other_micro_batches)
+      ++part;
+  }
   return times;
 }
 

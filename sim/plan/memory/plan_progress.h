@@ -16,6 +16,8 @@ struct PlanManner {
   /// By drafts, for who asks whether there is a plan rather than for a fast one: a quarter of the
   /// sweeps of a plan under pressure. Of planner tessera alone; others have one effort.
   bool drafts = false;
+  /// With StageMemoryPlan::certified_gap, which takes a tenth of a search for layouts.
+  bool certifies = true;
 };
 
 /// with_memory_plan() of memory_plan.h, in that manner.

@@ -72,6 +72,7 @@ void StageMeans::plan(StageMemoryPlan& plan, StagePlanner& planner, TimedProgram
     }
   }
   plan = std::move(best->plan);
+  planner.certify(plan);
   stage = std::move(best->stage);
   offload_ = best->offload;
   drives_ = std::move(best->drives);

@@ -118,10 +118,22 @@ std::vector<ChunkMemoryPlan> unplanned_chunks(const ModelGraph& graph, const Ste
 Bytes least_memory(const ModelGraph& graph, const StepOptions& step, const RankProgram& stage,
                    Bytes workspaces) {
   const OpTime no_time = [](const GraphOp&) { return OpCost(); };
+  const std::vector<int> layers = layers_of_parts(graph, step);
+  const VirtualPipeline pipeline(step);
+  const SplitMicroBatches split(stage);
+  std::set<std::pair<std::vector<int>, bool>> seen;  // chunks of equal blocks, as most are
   Bytes least;
-  for (const ChunkMemoryPlan& chunk : unplanned_chunks(graph, step, stage)) {
+  for (const PassSpan& pass : stage.passes) {
+    if (pass.part != PassPart::forward) continue;
+    const bool splits = split.contains(pass);
+    const StageBlocks blocks =
+        blocks_of_part(graph, pipeline.part({stage.stage, pass.chunk}), layers);
+    const auto first = graph.order.begin();
+    if (!seen.emplace(std::vector<int>(first + blocks.begin, first + blocks.end), splits).second)
+      continue;
     const StageGraph planned =
-        stage_graph(chunk.ops, "", no_time, {.static_bytes = stage.static_memory + workspaces});
+        stage_graph(stage_ops(graph, blocks, splits, step.framework.keeps_sent), "", no_time,
+                    {.static_bytes = stage.static_memory + workspaces});
     least = std::max(least, Bytes(remat::lower_bound(planned.graph).bytes));
   }
   return least;
@@ -315,10 +327,6 @@ void StagePlanner::accept(Attempts made) {
       refuse(made[i]);
       continue;
     }
-    const auto bound =
-        static_cast<double>(known_.bound(graph, request(Depth::fast), result.cost.time));
-    const double gap = bound > 0 ? static_cast<double>(result.cost.time) / bound - 1 : 0;
-    plan.certified_gap = std::max(plan.certified_gap, gap);
     const remat::DecisionCounts counts = remat::count_decisions(graph, result.schedule);
     plan.decisions.kept += counts.kept;
     plan.decisions.run_again += counts.run_again;
@@ -326,8 +334,22 @@ void StagePlanner::accept(Attempts made) {
     plan.decisions.copied_in += counts.copied_in;
     plan.chunks[i].base_times = base_times(made[i].graph);
     plan.chunks[i].planned_times = planned_times(made[i].graph, result.schedule, result.cost);
+    plan.chunks[i].copies_out = copies_out(made[i].graph, result.schedule, link_);
+    plan.chunks[i].schedule_time = result.cost.time;
     plan.chunks[i].schedule = std::move(result.schedule);
     plan.chunks[i].graph = std::move(made[i].graph);
+  }
+}
+
+void StagePlanner::certify(StageMemoryPlan& plan) {
+  if (!certifies_ || !plan.feasible) return;
+  plan_ = &plan;
+  for (const ChunkMemoryPlan& chunk : plan.chunks) {
+    if (chunk.schedule.empty()) continue;
+    const auto bound = static_cast<double>(
+        known_.bound(chunk.graph.graph, request(Depth::fast), chunk.schedule_time));
+    const double gap = bound > 0 ? static_cast<double>(chunk.schedule_time) / bound - 1 : 0;
+    plan.certified_gap = std::max(plan.certified_gap, gap);
   }
 }
 

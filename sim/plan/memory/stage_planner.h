@@ -64,16 +64,18 @@ class KnownPlans {
 /// one with the fastest plans is taken.
 class StagePlanner {
  public:
-  /// `settings`, `time` and `known` must outlive it; `drafts` as PlanManner has it.
+  /// `settings`, `time` and `known` must outlive it; `drafts` and `certifies` as PlanManner has
+  /// them.
   StagePlanner(const MemorySettings& settings, const remat::HostLink& link, Bytes budget,
-               Bytes host_bytes, const OpTime& time, KnownPlans& known, bool drafts)
+               Bytes host_bytes, const OpTime& time, KnownPlans& known, bool drafts, bool certifies)
       : settings_(settings),
         link_(link),
         budget_(budget),
         host_bytes_(host_bytes),
         time_(time),
         known_(known),
-        drafts_(drafts && settings.planner == MemoryPlanner::tessera) {}
+        drafts_(drafts && settings.planner == MemoryPlanner::tessera),
+        certifies_(certifies) {}
 
   Bytes budget() const { return budget_; }
   const OpTime& time() const { return time_; }
@@ -89,6 +91,8 @@ class StagePlanner {
   /// As Megatron's block recomputation, with as many layers as it takes. Layers run again right
   /// ahead of their backward passes, so that no plan holds gathered parameters for less time.
   void plan_layers(StageMemoryPlan& result);
+  /// How far the plan may be from the fastest one.
+  void certify(StageMemoryPlan& plan);
 
  private:
   struct Attempt {
@@ -119,7 +123,7 @@ class StagePlanner {
   Bytes budget_, host_bytes_;
   const OpTime& time_;
   KnownPlans& known_;
-  bool drafts_;
+  bool drafts_, certifies_;
   StageMemoryPlan* plan_ = nullptr;
 };
 
