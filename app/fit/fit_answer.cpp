@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -25,6 +26,13 @@ void from_json(const nlohmann::json& json, CategoryBytes& bytes) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryNeed, stage, parts, device, capacity)
 
 namespace {
+
+/// What a change needs, or why the rules refuse it.
+struct FoundNeed {
+  std::optional<MemoryNeed> need;
+  std::string refused;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FoundNeed, need, refused)
 
 /// Fewer changes than this, and larger combinations are looked at.
 constexpr std::size_t kEnoughChanges = 4;
@@ -147,21 +155,34 @@ class FitQuestion {
     return largest(settings, {.unit = unit, .most = most / unit, .first = length / unit});
   }
 
+  FoundNeed need_of(const FitChange& change) const {
+    try {
+      return {memory_need(job_.with(change.all_settings(scenario_)), weights_, NeedScope::quick),
+              {}};
+    } catch (const std::exception& error) {
+      return {std::nullopt, error.what()};
+    }
+  }
+
+  /// Nothing is simulated, so that a process serves for many: as many processes as run at a time.
   std::vector<ChangeNeed> needs_of(const std::vector<FitChange>& changes) const {
-    std::vector<std::function<MemoryNeed()>> calls;
-    for (const FitChange& change : changes)
-      calls.emplace_back([this, &change] {
-        return memory_need(job_.with(change.all_settings(scenario_)), weights_, NeedScope::quick);
+    const std::size_t shares = std::min<std::size_t>(changes.size(), options_.jobs);
+    std::vector<std::function<std::vector<FoundNeed>()>> calls;
+    for (std::size_t share = 0; share < shares; ++share)
+      calls.emplace_back([this, &changes, share, shares] {
+        std::vector<FoundNeed> found;
+        for (std::size_t i = share; i < changes.size(); i += shares)
+          found.push_back(need_of(changes[i]));
+        return found;
       });
     const auto answers = forked_each(calls, options_.jobs);
     std::vector<ChangeNeed> needs;
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      ChangeNeed found{
-          .change = changes[i], .need = answers[i].answer, .refused = answers[i].error};
-      if (found.need) {
+      const FoundNeed& each = answers[i % shares].value()[i / shares];
+      ChangeNeed found{.change = changes[i], .need = each.need, .refused = each.refused};
+      if (found.need)
         found.verdict =
             verdict_of(found.need->device.total(), found.need->capacity, answer_.spread);
-      }
       needs.push_back(std::move(found));
     }
     return needs;

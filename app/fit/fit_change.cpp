@@ -29,6 +29,7 @@ class SingleChanges {
     if (step_.mode == StepMode::training) add_sharding();
     if (step_.mode != StepMode::inference) add_recomputation();
     add_layouts();
+    add_experts();
     if (step_.mode != StepMode::inference) add_offload();
     if (step_.mode == StepMode::training) add_eight_bits();
     if (step_.mode == StepMode::training) add_host_update();
@@ -57,6 +58,7 @@ class SingleChanges {
 
   void add_sharding() {
     if (!step_.layout.has_replicas()) return;
+    add_undivided_groups();
     constexpr std::array<std::pair<Sharding, const char*>, 3> kLevels{
         {{Sharding::optimizer, "optimizer"},
          {Sharding::gradients, "gradients"},
@@ -67,6 +69,15 @@ class SingleChanges {
       add("ZeRO-" + std::to_string(level), ChangeKind::sharding,
           {std::string("training.data_parallel.sharding=") + word}, level == 3 ? 3 : level);
     }
+  }
+
+  /// Hybrid sharding holds a copy in every group.
+  void add_undivided_groups() {
+    const auto& data = step_.data_parallel;
+    const bool has_groups = data.shard_group > 0 && data.shard_group < step_.layout.replicas();
+    if (!has_groups || data.sharding == Sharding::none) return;
+    add("shards over all replicas, no groups (full instead of hybrid sharding)",
+        ChangeKind::sharding, {"training.data_parallel.shard_group=0"}, 3);
   }
 
   void add_recomputation() {
@@ -100,6 +111,19 @@ class SingleChanges {
     const std::int64_t gpus = static_cast<std::int64_t>(change.replicas(scenario_)) *
                               step_.layout.world_size() / step_.layout.data * factor;
     if (gpus <= scenario_.cluster.gpu_count()) changes_.push_back(std::move(change));
+  }
+
+  /// Experts over ranks that hold copies of them: no wider replicas.
+  void add_experts() {
+    if (scenario_.model.experts == 0) return;
+    const ParallelLayout& layout = step_.layout;
+    constexpr int kMost = 64;
+    int cost = 1;
+    for (int size = 2 * layout.expert; size <= kMost; size *= 2) {
+      if (scenario_.model.experts % size != 0 || layout.expert_places() % size != 0) return;
+      add("ep " + std::to_string(size), ChangeKind::expert, {setting("parallelism.expert", size)},
+          ++cost);
+    }
   }
 
   void add_offload() {

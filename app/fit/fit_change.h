@@ -16,6 +16,7 @@ enum class ChangeKind : std::uint8_t {
   tensor,
   pipeline,
   context,
+  expert,
   offload,
   optimizer,
   adapters,

@@ -106,6 +106,16 @@ class Fit(EndToEnd):
         self.assertEqual(answer["verdict"], "within_error")
         self.assertLess(answer["margin_bytes"], 0)
 
+    def test_experts_are_spread_where_the_profile_can(self):
+        answer = self.fit("mixtral-8x7b", "dgx-h100", "--nodes", "4", "--framework", "megatron", code=4)
+        spread = [change for change in answer["changes"] if "parallelism.expert=8" in change["settings"]]
+        self.assertTrue(spread, [change["change"] for change in answer["changes"]])
+        self.assertTrue(all(change["gpus"] == 32 for change in spread))
+        # Models of Hugging Face hold all experts on every GPU: said so, not left out.
+        answer = self.fit("mixtral-8x7b", "dgx-h100", code=4)
+        refused = {change["change"]: change["reason"] for change in answer["not_possible"]}
+        self.assertIn("hold all experts on every GPU", refused["ep 2"])
+
     def test_launch_scripts_and_deepspeed_configs_are_read(self):
         script = self.write("run.sh", MEGATRON)
         answer = self.fit(script, "dgx-h100-x8-rail")

@@ -69,6 +69,23 @@ class Communication(EndToEnd):
         self.assertAlmostEqual(exposed / (alone["time_us"] * 1e-6), 1, delta=1e-3)
         self.assertGreater(exposed, least)
 
+    def test_nodes_of_a_collective_are_the_first_ones_of_the_cluster(self):
+        def answer(cluster, *arguments):
+            return self.answer("collective", "--cluster", cluster, "--op", "all_reduce", "--bytes", "1GiB", "--format",
+                               "json", *arguments)
+
+        two = answer("dgx-h100-x8-rail", "--nodes", "2")
+        self.assertEqual(two, answer("dgx-h100-x8-rail", "--ranks", "0-15"))
+        self.assertEqual(json.loads(two)["ranks"], 16)
+        # A single node has no more: two of its kind are those of the shipped cluster of two.
+        self.assertEqual(answer("dgx-h100", "--nodes", "2"), answer("dgx-h100", "--nodes", "2", "--ranks", "0-15"))
+        self.assertEqual(json.loads(answer("dgx-h100", "--nodes", "4"))["ranks"], 32)
+        for arguments, words in ((("--nodes", "0"), "--nodes"), (("--nodes", "2", "--ranks", "0-16"), "GPU 16 is not on --nodes 2")):
+            result = self.run_tessera("collective", "--cluster", "dgx-h100-x8-rail", "--op", "all_reduce", "--bytes",
+                                      "1GiB", *arguments)
+            self.assertNotEqual(result.returncode, 0, arguments)
+            self.assertIn(words, result.stderr, arguments)
+
     def test_a_step_of_four_replicas_is_that_of_one_and_the_all_reduce(self):
         four = self.simulate(DATA_PARALLEL)
         one = self.simulate(DATA_PARALLEL, *ONE_GPU)

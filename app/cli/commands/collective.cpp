@@ -1,4 +1,6 @@
 // What a collective takes, alone: tessera collective.
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -12,6 +14,7 @@
 #include "sim/collectives/collective_names.h"
 #include "sim/collectives/measured_fabric.h"
 #include "sim/config/load.h"
+#include "sim/config/scenario_source.h"
 #include "sim/report/collective_report.h"
 
 namespace tessera {
@@ -23,6 +26,7 @@ struct CollectiveOptions {
   std::string bytes;
   std::string to;
   int factor = 2;
+  int nodes = 0;  ///< 0: as many as the cluster has
   std::string ranks;
   std::string algorithm;
   std::string protocol;
@@ -69,19 +73,35 @@ CollectiveCall call_of(const CollectiveOptions& options) {
   return call;
 }
 
-std::vector<int> ranks_of(const CollectiveOptions& options, int gpu_count) {
-  if (!options.ranks.empty()) return parse_ranks(options.ranks, gpu_count);
-  std::vector<int> all(static_cast<std::size_t>(gpu_count));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
+/// As described where it has nodes enough, else grown to as many as are asked for.
+ClusterSpec cluster_of(const CollectiveOptions& options, const Catalog& catalog) {
+  ClusterSpec cluster = load_cluster(options.cluster, catalog);
+  if (options.nodes <= cluster.node_count) return cluster;
+  const std::vector<std::string> settings{"cluster.node_count=" + std::to_string(options.nodes)};
+  return cluster_with(options.cluster, settings, catalog);
+}
+
+std::vector<int> ranks_of(const CollectiveOptions& options, const Topology& topology) {
+  const std::int64_t taken = std::int64_t{options.nodes} * topology.cluster().node.gpu_count;
+  const int gpus = options.nodes > 0 ? static_cast<int>(taken) : topology.gpu_count();
+  std::vector<int> ranks(static_cast<std::size_t>(gpus));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (options.ranks.empty()) return ranks;
+  ranks = parse_ranks(options.ranks, topology.gpu_count());
+  const int last = std::ranges::max(ranks);
+  if (last < gpus) return ranks;
+  throw InputError(
+      {"--ranks",
+       "GPU " + std::to_string(last) + " is not on --nodes " + std::to_string(options.nodes),
+       "name GPUs 0 to " + std::to_string(gpus - 1) + ", or leave --nodes out"});
 }
 
 void run_collective(const CollectiveOptions& options) {
   const Catalog catalog = shipped_catalog();
-  const ClusterSpec cluster = load_cluster(options.cluster, catalog);
+  const ClusterSpec cluster = cluster_of(options, catalog);
   const MeasuredFabric fabric = measured_fabric(cluster, CollectiveTuning());
   const Topology topology(fabric.cluster);
-  const std::vector<int> ranks = ranks_of(options, topology.gpu_count());
+  const std::vector<int> ranks = ranks_of(options, topology);
   if (ranks.size() < 2)
     throw InputError({"--ranks", "one GPU", "a collective needs two GPUs or more"});
   CollectiveCall call = call_of(options);
@@ -118,7 +138,11 @@ void add_collective_command(CLI::App& app) {
   command->add_option("--to", options->to, "a sweep: up to this size");
   command->add_option("--factor", options->factor, "a sweep: from size to size, at least 2")
       ->check(CLI::Range(2, 1024));
-  command->add_option("--ranks", options->ranks, "GPUs, as 0-3,8; all of the cluster otherwise");
+  command
+      ->add_option("--nodes", options->nodes,
+                   "of the cluster, the first ones; more than it has: a larger one of its kind")
+      ->check(CLI::Range(1, 100'000));
+  command->add_option("--ranks", options->ranks, "GPUs, as 0-3,8; all of the nodes otherwise");
   command->add_option(
       "--algo", options->algorithm,
       "ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat, pairwise or "

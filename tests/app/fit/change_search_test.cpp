@@ -180,5 +180,39 @@ TEST(SingleChanges, WeightsOnTheCpuGoWithEverythingButAnotherSharding) {
               testing::Contains("training.data_parallel.sharding=parameters"));
 }
 
+std::vector<std::string> names_with(const Scenario& scenario, const std::string& begin) {
+  std::vector<std::string> names = names_of(single_changes(scenario));
+  std::erase_if(names, [&](const std::string& name) { return !name.starts_with(begin); });
+  return names;
+}
+
+TEST(SingleChanges, SpreadExpertsOverRanksThatHoldCopiesOfThem) {
+  Scenario scenario = eight_replicas();
+  scenario.step.micro_batch = 1;
+  scenario.step.global_batch = 8;
+  EXPECT_THAT(names_with(scenario, "ep "), testing::IsEmpty());  // a dense model
+  scenario.model.experts = 8;
+  EXPECT_THAT(names_with(scenario, "ep "), testing::ElementsAre("ep 2", "ep 4", "ep 8"));
+  scenario.model.experts = 60;
+  EXPECT_THAT(names_with(scenario, "ep "), testing::ElementsAre("ep 2", "ep 4"));
+  scenario.step.layout.expert = 2;
+  scenario.step.layout.data = 12;
+  EXPECT_THAT(names_with(scenario, "ep "), testing::ElementsAre("ep 4"));
+  scenario.step.layout.data = 1;
+  EXPECT_THAT(names_with(scenario, "ep "), testing::IsEmpty());
+}
+
+TEST(SingleChanges, GroupsThatEachHoldACopyAreUndone) {
+  Scenario scenario = eight_replicas();
+  scenario.step.micro_batch = 1;
+  scenario.step.global_batch = 8;
+  scenario.step.data_parallel.shard_group = 4;
+  EXPECT_THAT(names_with(scenario, "shards over"), testing::IsEmpty());  // nothing is sharded
+  scenario.step.data_parallel.sharding = Sharding::parameters;
+  EXPECT_THAT(names_with(scenario, "shards over"), testing::SizeIs(1));
+  scenario.step.data_parallel.shard_group = 8;
+  EXPECT_THAT(names_with(scenario, "shards over"), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace tessera
