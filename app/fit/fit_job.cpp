@@ -42,7 +42,7 @@ ImportedJob job_of_model(const std::string& id_or_file, JobOptions options,
   set_model_and_framework(draft, options, model.name, plain ? "hf-eager" : "megatron");
   assume_precision(draft, options);
   ForeignFields nothing;
-  set_data_parallel_job(draft, nothing, options, {});
+  set_data_parallel_job(draft, nothing, options, {.width = options.replica_gpus});
   ImportedJob job = draft.finish({});
   if (sees) forget_sequences(job);
   return job;
@@ -58,6 +58,19 @@ JobOptions with_model(JobOptions options, const std::string& what, const Catalog
   options.hidden = model.hidden;
   options.layers = model.layers;
   return options;
+}
+
+/// GPUs that share a copy of a model alone, where the user says how and leaves open how many copies
+/// there are. Settings that no scenario takes are told by the scenario.
+std::int64_t replica_gpus(std::span<const std::string> overrides) {
+  if (number_in(overrides, "parallelism", "data")) return 1;
+  std::int64_t gpus = 1;
+  for (const char* field : {"tensor", "pipeline", "context"}) {
+    constexpr std::int64_t kMost = 100'000;  // of each: three stay within 64 bits
+    const std::int64_t size = number_in(overrides, "parallelism", field).value_or(1);
+    gpus *= std::clamp<std::int64_t>(size, 1, kMost);
+  }
+  return gpus;
 }
 
 std::string need_cluster(const JobOptions& options, const std::string& what) {
@@ -131,6 +144,9 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
   options.cluster_gpus = cluster.gpu_count();
   options.node_gpus = cluster.node.gpu_count;
   options.precision = name_of(usual_precision(cluster.node.gpu));
+  options.replica_gpus = replica_gpus(overrides);
+  if (options.gpus == 0 && options.replica_gpus > options.cluster_gpus)
+    options.gpus = options.replica_gpus;  // one copy, which the scenario says does not fit there
   if (kind == JobKind::megatron) {
     const ImportedJob job = import_script(read_text_file(what), name, options);
     return of_import(job, name, job.kind, catalog);

@@ -5,8 +5,7 @@
 namespace tessera {
 
 std::string live_page(const LiveForm& form) {
-  using PageJson = nlohmann::ordered_json;
-  PageJson fields = PageJson::array();
+  nlohmann::ordered_json fields = nlohmann::ordered_json::array();
   for (const LiveField& field : form.fields)
     fields.push_back({{"path", field.path},
                       {"label", field.label},
@@ -14,7 +13,7 @@ std::string live_page(const LiveForm& form) {
                       {"kind", field.is_number ? "number" : "choice"},
                       {"values", field.values},
                       {"value", field.value}});
-  const PageJson page{
+  const nlohmann::ordered_json page{
       {"title", "Tessera: " + form.scenario},
       {"subtitle", "how long a step takes, whether it fits, where the time goes"},
       {"live", {{"scenario", form.scenario}, {"fields", std::move(fields)}, {"gpus", form.gpus}}}};

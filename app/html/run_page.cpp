@@ -145,7 +145,7 @@ PageJson parts_table(const RunStatistics& runs) {
   PageJson table{{"title", "Hours"},
                  {"columns", {"part", "mean", "10th percentile", "90th percentile"}},
                  {"rows", PageJson::array()}};
-  const std::array<std::pair<const char*, const SeedFigure*>, 8> kParts = {
+  const std::array<std::pair<const char*, const SeedFigure*>, 8> parts = {
       {{"wall clock", &runs.wall},
        {"useful", &runs.useful},
        {"slow nodes, fewer nodes", &runs.slow},
@@ -154,7 +154,7 @@ PageJson parts_table(const RunStatistics& runs) {
        {"detection", &runs.detection},
        {"restart", &runs.restart},
        {"waiting for nodes", &runs.waiting}}};
-  for (const auto& [name, figure] : kParts)
+  for (const auto& [name, figure] : parts)
     table["rows"].push_back({name, figure->mean, figure->low, figure->high});
   return table;
 }

@@ -1,6 +1,7 @@
 #include "sim/config/load.h"
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -239,6 +240,22 @@ Scenario scenario_of(std::span<const std::string> settings, const std::string& n
   apply_overrides(tree, settings, type, problems);
   tree = resolve(std::move(tree), type, catalog, problems);
   return bind_scenario(tree, name, problems);
+}
+
+std::optional<std::int64_t> number_in(std::span<const std::string> overrides,
+                                      const std::string& section, const std::string& field) {
+  ProblemList unread;  // a scenario with these settings tells them
+  YamlNode tree;
+  tree.kind = YamlNode::Kind::mapping;
+  apply_overrides(tree, overrides, *schema::Scenario::descriptor(), unread);
+  const YamlEntry* of = tree.find(section);
+  const YamlEntry* entry = of != nullptr ? of->value.find(field) : nullptr;
+  if (entry == nullptr) return std::nullopt;
+  const std::string& text = entry->value.text;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 // By way of a small scenario on it, where something is changed.

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -49,6 +51,11 @@ Scenario scenario_of(std::span<const std::string> settings, const std::string& n
 /// has to be known before there is a scenario. Throws InputError with every problem.
 ClusterSpec cluster_with(const std::string& id_or_file, std::span<const std::string> overrides,
                          const Catalog& catalog);
+
+/// The whole number that the last of `overrides` gives a field ("parallelism.tensor"), by any of
+/// its names; empty where none does, or no whole number.
+std::optional<std::int64_t> number_in(std::span<const std::string> overrides,
+                                      const std::string& section, const std::string& field);
 
 /// What a step of `scenario` consists of, without name and reliability: equal bytes for scenarios
 /// that simulate alike, whichever files they came from. Not text.

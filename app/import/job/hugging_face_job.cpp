@@ -55,7 +55,7 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   assume_precision(draft, options);
   if (read.said.checkpoints) draft.set("training.recompute", "full");
   ForeignFields nothing;
-  set_data_parallel_job(draft, nothing, options, {});
+  set_data_parallel_job(draft, nothing, options, {.width = options.replica_gpus});
   if (options.framework.empty()) options.framework = by_transformers ? "hf-eager" : "megatron";
   if (adapts) set_peft_adapter(draft, read.said.model, options);
   for (const std::string& line : read.said.approximations) draft.approximate(line);

@@ -33,6 +33,7 @@ struct JobOptions {
   std::string framework;
   std::int64_t gpus = 0;
   std::int64_t cluster_gpus = 0;  ///< of the job where neither `gpus` nor the file says how many
+  std::int64_t replica_gpus = 1;  ///< that share a copy of a model alone
   std::int64_t node_gpus = 0;     ///< of one node of `cluster`; 0: not known
   std::int64_t job_nodes = 0;     ///< that the file starts the job on; 0: it does not say
   std::int64_t sequence_length = 0;

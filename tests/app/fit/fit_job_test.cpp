@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "app/fit/job_kind.h"
@@ -13,6 +14,7 @@ namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
 
 Catalog configs() {
   return Catalog(fs::path(TESSERA_SOURCE_DIR) / "configs");
@@ -94,6 +96,28 @@ TEST_F(FitJobs, AModelTakesAllGpusOfTheClusterThatTheUserMadeOfIt) {
   nodes.nodes = 2;
   EXPECT_EQ(FitJob("gpt2", nodes, {}, configs()).scenario().step.layout.data, 16);
   EXPECT_EQ(FitJob("gpt2-large_4xh100_dp4", nodes, {}, configs()).scenario().cluster.node_count, 2);
+}
+
+TEST_F(FitJobs, CopiesOfAModelShareTheGpusThatTheUsersLayoutLeavesThem) {
+  const JobOptions options{.cluster = "dgx-h100", .framework = "megatron"};
+  const auto copies = [&](const std::vector<std::string>& settings) {
+    return FitJob("llama-3-8b", options, settings, configs()).scenario().step.layout.data;
+  };
+  EXPECT_EQ(copies({"parallelism.tensor=2"}), 4);
+  EXPECT_EQ(copies({"parallelism.tp=4", "parallelism.pp=2"}), 1);
+  EXPECT_EQ(copies({"parallelism={tensor: 2, context: 2}"}), 2);
+  EXPECT_EQ(copies({"parallelism.tensor=2", "parallelism.data=3"}), 3);  // as told
+  const auto refusal = [&](const std::vector<std::string>& settings) {
+    try {
+      copies(settings);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("read");
+  };
+  EXPECT_THAT(refusal({"parallelism.tensor=8", "parallelism.pipeline=2"}),
+              HasSubstr("needs tensor * pipeline * data = 8 * 2 * 1 GPUs, cluster dgx-h100 has 8"));
+  EXPECT_THAT(refusal({"parallelism.tensor=two"}), HasSubstr("two"));
 }
 
 TEST_F(FitJobs, ThePrecisionIsThatOfTheGpuThatTheUserPutIn) {
