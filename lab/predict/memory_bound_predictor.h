@@ -6,10 +6,10 @@
 
 namespace tessera {
 
-/// Instructions that the server's own kernel takes for each 16-bit element that it reads and writes:
-/// the number with which the rows of kernels/memory_bound_fp16.csv (A100-SXM4-80GB) of 20 us and
-/// longer are off least. They load one element at a time. 0 for PyTorch's adds and GELUs, which
-/// training steps launch too and predict by themselves (predictor/fp32/issue_limit.h).
+/// Instructions that the server's own kernel takes for each 16-bit element that it reads and
+/// writes: the number with which the rows of kernels/memory_bound_fp16.csv (A100-SXM4-80GB) of 20
+/// us and longer are off least. They load one element at a time. 0 for PyTorch's adds and GELUs,
+/// which training steps launch too and predict by themselves (predictor/fp32/issue_limit.h).
 double server_instructions(MemoryBoundOp op);
 
 /// Predicts the memory-bound kernels of an LLM server of 2023 (vLLM) on one GPU: as a step's kernel

@@ -43,8 +43,8 @@ struct MemoryBoundTable {
   std::vector<BadRow> bad_rows = {};  ///< rows that could not be read, and why
 };
 
-/// Rows may state no time, as 0. Traffic that the file does not state (an embedding whose vocabulary
-/// is split) is that of an unsplit one: every id reads and writes a row.
+/// Rows may state no time, as 0. Traffic that the file does not state (an embedding whose
+/// vocabulary is split) is that of an unsplit one: every id reads and writes a row.
 MemoryBoundTable read_memory_bound(const std::filesystem::path& path);
 
 }  // namespace tessera

@@ -87,8 +87,8 @@ struct PredictorWeights {
   std::vector<LogoScore> logo;
   std::vector<GpuEffect> calibrated;  ///< from overlays, for one run; not part of the file
 
-  std::optional<TensorWeights> tensor_gemm;      ///< products on tensor cores
-  std::optional<AttentionWeights> attention;     ///< fused attention
+  std::optional<TensorWeights> tensor_gemm;   ///< products on tensor cores
+  std::optional<AttentionWeights> attention;  ///< fused attention
 
   /// Whether FP32 kernels were trained.
   bool trained() const { return !gpus.empty(); }

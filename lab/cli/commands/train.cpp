@@ -141,10 +141,9 @@ void add_train_command(CLI::App& app) {
                     "instead of training, show what each ingredient buys and what the seeds "
                     "change (results/predictor/ablations.txt); about a minute");
   command
-      ->add_option(
-          "--model", options->model,
-          "fp32: all FP32 kernels; tensor-gemm: products of bf16 and fp16, from "
-          "tensor_core.csv; attention: fused attention, from attention.csv")
+      ->add_option("--model", options->model,
+                   "fp32: all FP32 kernels; tensor-gemm: products of bf16 and fp16, from "
+                   "tensor_core.csv; attention: fused attention, from attention.csv")
       ->check(CLI::IsMember({"fp32", "tensor-gemm", "attention"}))
       ->capture_default_str();
   command->callback([options] { run(*options); });
