@@ -117,8 +117,11 @@ std::string number_text(std::int64_t count) {
 }  // namespace
 
 ParameterCounts parameter_counts(const ModelSpec& model) {
-  ParameterCounts counts;
-  counts.total = counts.active = parameter_count(model);
+  return parameter_counts(model, parameter_count(model));
+}
+
+ParameterCounts parameter_counts(const ModelSpec& model, std::int64_t total) {
+  ParameterCounts counts{.total = total, .active = total};
   if (model.experts == 0) return counts;
   const std::int64_t met =
       model.family == ModelFamily::switch_transformer ? 1 : model.experts_per_token;

@@ -14,6 +14,8 @@ struct ParameterCounts {
 };
 
 ParameterCounts parameter_counts(const ModelSpec& model);
+/// The same of a model that is known to have `total`: counting images' operators takes a while.
+ParameterCounts parameter_counts(const ModelSpec& model, std::int64_t total);
 
 /// "46.70 billion parameters, 12.88 billion active".
 std::string to_text(const ParameterCounts& counts);

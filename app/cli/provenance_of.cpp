@@ -132,7 +132,7 @@ Provenance provenance_of(const Scenario& scenario, const PredictorWeights& weigh
           .predictor_notes = basis.notes,
           .link_notes = link_notes_of(scenario),
           .notes = notes_of(scenario),
-          .parameters = parameter_counts(scenario.model),
+          .parameters = parameter_counts(scenario.model, timed.program.parameters),
           .tessera_version = TESSERA_VERSION,
           .approximations = scenario.approximations};
 }
