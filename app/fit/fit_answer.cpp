@@ -178,7 +178,9 @@ class FitQuestion {
     const auto answers = forked_each(calls, options_.jobs);
     std::vector<ChangeNeed> needs;
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      const FoundNeed& each = answers[i % shares].value()[i / shares];
+      const auto& share = answers[i % shares];
+      const FoundNeed each =
+          share.answer ? (*share.answer)[i / shares] : FoundNeed{std::nullopt, share.error};
       ChangeNeed found{.change = changes[i], .need = each.need, .refused = each.refused};
       if (found.need)
         found.verdict =

@@ -60,17 +60,22 @@ JobOptions with_model(JobOptions options, const std::string& what, const Catalog
   return options;
 }
 
-/// GPUs that share a copy of a model alone, where the user says how and leaves open how many copies
-/// there are. Settings that no scenario takes are told by the scenario.
-std::int64_t replica_gpus(std::span<const std::string> overrides) {
-  if (number_in(overrides, "parallelism", "data")) return 1;
-  std::int64_t gpus = 1;
-  for (const char* field : {"tensor", "pipeline", "context"}) {
-    constexpr std::int64_t kMost = 100'000;  // of each: three stay within 64 bits
-    const std::int64_t size = number_in(overrides, "parallelism", field).value_or(1);
-    gpus *= std::clamp<std::int64_t>(size, 1, kMost);
-  }
-  return gpus;
+/// How the user lays out a model alone: what shares a copy, and how many there are. Where that is
+/// left open, all GPUs of the cluster; one copy, which the scenario refuses, where none fits.
+/// Settings that no scenario takes are told by the scenario.
+JobOptions laid_out(JobOptions options, std::span<const std::string> overrides) {
+  const auto size_of = [&](const char* field) {
+    constexpr std::int64_t kMost = 30'000;  // four of them stay within 64 bits
+    return std::clamp<std::int64_t>(number_in(overrides, "parallelism", field).value_or(1), 1,
+                                    kMost);
+  };
+  options.replica_gpus = size_of("tensor") * size_of("pipeline") * size_of("context");
+  if (options.gpus > 0) return options;
+  if (number_in(overrides, "parallelism", "data"))
+    options.gpus = size_of("data") * options.replica_gpus;
+  else if (options.replica_gpus > options.cluster_gpus)
+    options.gpus = options.replica_gpus;
+  return options;
 }
 
 std::string need_cluster(const JobOptions& options, const std::string& what) {
@@ -144,9 +149,6 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
   options.cluster_gpus = cluster.gpu_count();
   options.node_gpus = cluster.node.gpu_count;
   options.precision = name_of(usual_precision(cluster.node.gpu));
-  options.replica_gpus = replica_gpus(overrides);
-  if (options.gpus == 0 && options.replica_gpus > options.cluster_gpus)
-    options.gpus = options.replica_gpus;  // one copy, which the scenario says does not fit there
   if (kind == JobKind::megatron) {
     const ImportedJob job = import_script(read_text_file(what), name, options);
     return of_import(job, name, job.kind, catalog);
@@ -161,9 +163,10 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
     return of_import(import_accelerate(read_text_file(what), name, options), name, "accelerate job",
                      catalog);
   if (kind == JobKind::model)
-    return of_import(job_of_model(what, options, catalog), name, "model", catalog);
+    return of_import(job_of_model(what, laid_out(options, overrides), catalog), name, "model",
+                     catalog);
   const fs::path file = fs::is_directory(what) ? fs::path(what) / "config.json" : fs::path(what);
-  return of_import(import_hugging_face(file, options), name, "model", catalog);
+  return of_import(import_hugging_face(file, laid_out(options, overrides)), name, "model", catalog);
 }
 
 FitJob::FitJob(const std::string& what, const JobOptions& options,

@@ -53,16 +53,16 @@ double server_instructions(MemoryBoundOp op) {
   return 0;
 }
 
-MemoryBoundPredictor::MemoryBoundPredictor(const GpuSpec& gpu, const PredictorWeights& weights,
-                                           double more)
-    : kernels_(gpu, weights), gpu_(gpu_traits(gpu)), more_(more) {}
+MemoryBoundPredictor::MemoryBoundPredictor(const GpuSpec& gpu, const PredictorWeights& weights)
+    : kernels_(gpu, weights), gpu_(gpu_traits(gpu)) {}
 
-KernelPrediction MemoryBoundPredictor::predict(const MemoryBoundRow& row) const {
+KernelPrediction MemoryBoundPredictor::predict(const MemoryBoundRow& row,
+                                               double instructions) const {
   constexpr double kReadAndWritten = 4;  // [B] of an element
   KernelPrediction prediction = kernels_.predict(kernel_of(row));
-  const double instructions =
-      (server_instructions(row.op) + more_) * static_cast<double>(row.bytes) / kReadAndWritten;
-  prediction.duration = Seconds(with_instructions(prediction.duration.value(), instructions, gpu_));
+  const double elements = static_cast<double>(row.bytes) / kReadAndWritten;
+  prediction.duration =
+      Seconds(with_instructions(prediction.duration.value(), instructions * elements, gpu_));
   prediction.spread.gpu = kSpread;
   return prediction;
 }

@@ -16,17 +16,19 @@ double server_instructions(MemoryBoundOp op);
 /// of the same traffic, at least as long as its instructions take.
 class MemoryBoundPredictor {
  public:
-  /// `more`: instructions of an element beside the server's, for studies. Throws InputError naming
-  /// what `gpu` or `weights` lack.
-  MemoryBoundPredictor(const GpuSpec& gpu, const PredictorWeights& weights, double more = 0);
+  /// Throws InputError naming what `gpu` or `weights` lack.
+  MemoryBoundPredictor(const GpuSpec& gpu, const PredictorWeights& weights);
 
   /// Of one call of a row.
-  KernelPrediction predict(const MemoryBoundRow& row) const;
+  KernelPrediction predict(const MemoryBoundRow& row) const {
+    return predict(row, server_instructions(row.op));
+  }
+  /// The same of a kernel that takes `instructions` for each element.
+  KernelPrediction predict(const MemoryBoundRow& row, double instructions) const;
 
  private:
   TesseraPredictor kernels_;
   GpuTraits gpu_;
-  double more_;
 };
 
 }  // namespace tessera

@@ -128,13 +128,7 @@ KernelScores score_attention(const ScoreRequest& request) {
   AttentionPredictors predictors(request);
   for (const AttentionMeasurement& as_read : table.rows) {
     AttentionMeasurement row = as_read;
-    KernelScore& score =
-        scores.rows.emplace_back(KernelScore{.line = row.line,
-                                             .gpu = position_of(row.gpu, scores.gpus),
-                                             .group = position_of(group_name(row), scores.ops),
-                                             .measured_us = row.seconds * 1e6,
-                                             .predicted_as = {},
-                                             .skipped = {}});
+    KernelScore& score = add_score(scores, row.line, row.gpu, group_name(row), row.seconds);
     if (!row.fused) {
       score.skipped = "no model of " + row.stack;
       if (row.stack == "PyTorch standard")

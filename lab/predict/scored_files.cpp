@@ -8,6 +8,17 @@
 #include "predictor/measured/kernel_csv.h"
 
 namespace tessera {
+namespace {
+
+/// Of `value` in `values`, at whose end it is put where it is new.
+std::uint16_t position_of(const std::string& value, std::vector<std::string>& values) {
+  const auto found = std::ranges::find(values, value);
+  const auto position = static_cast<std::uint16_t>(found - values.begin());
+  if (found == values.end()) values.push_back(value);
+  return position;
+}
+
+}  // namespace
 
 KernelFileFormat format_of(const std::filesystem::path& csv) {
   const std::string text = read_whole_file(csv, "give a file of measured kernels");
@@ -26,6 +37,16 @@ KernelFileFormat format_of(const std::filesystem::path& csv) {
   if (serving) return KernelFileFormat::serving;
   if (has("bytes_min")) return KernelFileFormat::memory_bound;
   return KernelFileFormat::operators;
+}
+
+KernelScore& add_score(KernelScores& scores, std::string_view line, const std::string& gpu,
+                       const std::string& group, double seconds) {
+  return scores.rows.emplace_back(KernelScore{.line = line,
+                                              .gpu = position_of(gpu, scores.gpus),
+                                              .group = position_of(group, scores.ops),
+                                              .measured_us = seconds * 1e6,
+                                              .predicted_as = {},
+                                              .skipped = {}});
 }
 
 void require_16_bit_form(PredictorForm form) {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "lab/predict/evaluation.h"
 
@@ -28,14 +27,9 @@ KernelScores score_attention(const ScoreRequest& request);
 KernelScores score_memory_bound(const ScoreRequest& request);
 KernelScores score_serving(const ScoreRequest& request);
 
-/// Of `value` in `values`, at whose end it is put where it is new.
-template <class T>
-std::uint16_t position_of(const T& value, std::vector<T>& values) {
-  const auto found = std::ranges::find(values, value);
-  const auto position = static_cast<std::uint16_t>(found - values.begin());
-  if (found == values.end()) values.push_back(value);
-  return position;
-}
+/// A new row of `scores`, whose GPU and group are among theirs; it is not predicted yet.
+KernelScore& add_score(KernelScores& scores, std::string_view line, const std::string& gpu,
+                       const std::string& group, double seconds);
 
 /// Throws InputError for a form that has no nets for 16-bit kernels.
 void require_16_bit_form(PredictorForm form);

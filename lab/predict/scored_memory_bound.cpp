@@ -19,13 +19,7 @@ KernelScores score_memory_bound(const ScoreRequest& request) {
   KernelScores scores{.text = table.text, .header = table.header};
   std::map<std::string, std::optional<MemoryBoundPredictor>> predictors;
   for (const MemoryBoundRow& row : table.rows) {
-    KernelScore& score =
-        scores.rows.emplace_back(KernelScore{.line = row.line,
-                                             .gpu = position_of(row.gpu, scores.gpus),
-                                             .group = position_of(group_name(row), scores.ops),
-                                             .measured_us = row.seconds * 1e6,
-                                             .predicted_as = {},
-                                             .skipped = {}});
+    KernelScore& score = add_score(scores, row.line, row.gpu, group_name(row), row.seconds);
     fill(score, [&] {
       if (request.form == PredictorForm::roofline)
         return row.calls * Bytes(row.bytes) / request.lookup(row.gpu).memory_bandwidth;

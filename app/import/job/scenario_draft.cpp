@@ -200,9 +200,11 @@ void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const Jo
     sizes.gpus = sizes.global / std::min(kMost, sizes.micro * turns) * sizes.width;
   if (sizes.gpus == 0 && options.cluster_gpus > 0) {
     sizes.gpus = options.cluster_gpus - options.cluster_gpus % sizes.width;
+    const std::int64_t rest = options.cluster_gpus - sizes.gpus;
     if (sizes.gpus > 1)
-      draft.assume("all " + std::to_string(sizes.gpus) +
-                   " GPUs of the cluster: --gpus gives fewer");
+      draft.assume((rest > 0 ? "" : "all ") + std::to_string(sizes.gpus) + " GPUs of the cluster" +
+                   (rest > 0 ? " of " + std::to_string(options.cluster_gpus) : "") +
+                   ": --gpus gives fewer");
   }
   fall_back(sizes.gpus, "1 GPU; --gpus gives the number");
   if (sizes.gpus % sizes.width != 0)

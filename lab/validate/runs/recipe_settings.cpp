@@ -90,6 +90,11 @@ class Recipe {
       layers += (layers.empty() ? "" : ", ") + std::to_string(count);
     set("parallelism.layers_per_stage", "[" + layers + "]");
     if (layout.predicts_ahead) set("parallelism.mtp_ahead", "true");
+    if (layout.predicts_more == 0) return;
+    if (!row_.states("mtp_layers"))
+      set("model.mtp_layers", std::to_string(layout.predicts_more));
+    else if (row_.size("mtp_layers") != layout.predicts_more)
+      row_.complain("pp_layout", "mtp_layers has another number of layers that predict more (m)");
   }
 
   const TrainingRowReader& row_;

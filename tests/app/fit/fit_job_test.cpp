@@ -105,7 +105,12 @@ TEST_F(FitJobs, CopiesOfAModelShareTheGpusThatTheUsersLayoutLeavesThem) {
   };
   EXPECT_EQ(copies({"parallelism.tensor=2"}), 4);
   EXPECT_EQ(copies({"parallelism.tp=4", "parallelism.pp=2"}), 1);
-  EXPECT_EQ(copies({"parallelism.tensor=2", "parallelism.data=2"}), 2);  // as told
+  EXPECT_EQ(copies({"parallelism.tensor=2", "parallelism.data=3"}), 3);  // as told
+  JobOptions three = options;
+  three.nodes = 3;
+  const FitJob some("llama-3-8b", three, {"parallelism.tp=8", "parallelism.pp=2"}, configs());
+  EXPECT_THAT(some.assumed(),
+              testing::Contains("16 GPUs of the cluster of 24: --gpus gives fewer"));
   const auto refusal = [&](const std::vector<std::string>& settings) {
     try {
       copies(settings);

@@ -51,6 +51,22 @@ TEST(TrainingColumns, WhatTheSimulationLacksIsNamedWithItsValue) {
   EXPECT_THAT(obstacle({{"activation", "mish"}}), HasSubstr("activation = mish"));
 }
 
+TEST(TrainingColumns, LettersSayWhichLayersAStageHas) {
+  const auto with = [](test::Fields fields) {
+    fields.insert({{"pp", "2"}, {"dp", "4"}});
+    return fields;
+  };
+  const StepOptions cut = scenario_of(run_of(with({{"pp_layout", "Et*4m|L"}}))).step;
+  EXPECT_EQ(cut.split.layers_per_stage, (std::vector<int>{4, 0}));
+  EXPECT_TRUE(cut.split.mtp_ahead);
+  const Scenario beside = scenario_of(run_of(with({{"pp_layout", "Et*3|tmmL"}})));
+  EXPECT_FALSE(beside.step.split.mtp_ahead);
+  EXPECT_EQ(beside.model.mtp_layers, 2);
+  EXPECT_THAT(obstacle(with({{"pp_layout", "Et*3|tmL"}, {"mtp_layers", "2"}})),
+              HasSubstr("mtp_layers has another number"));
+  EXPECT_THAT(obstacle(with({{"pp_layout", "Et*3|tx|L"}})), HasSubstr("'x' is no part"));
+}
+
 TEST(TrainingColumns, ColumnsThatContradictEachOtherAreNotGuessedAt) {
   EXPECT_THAT(obstacle({{"outcome", "oom"}}), HasSubstr("oom with a step time"));
   EXPECT_THAT(obstacle({{"recompute", "full"}, {"recompute_modules", "core_attn"}}),

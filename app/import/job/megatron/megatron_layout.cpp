@@ -167,7 +167,8 @@ void MegatronJob::read_layout_text(const std::string& layout) {
     cannot(name, "has layers that predict further tokens (m), and the model has none",
            "add --mtp-num-layers to a model with --normalization RMSNorm, or take out m");
   const auto stages = static_cast<std::int64_t>(parts.layers.size());
-  const auto inner_end = parts.layers.end() - (parts.predicts_ahead ? 2 : 1);
+  const bool ahead = parts.predicts_ahead && further > 0;
+  const auto inner_end = parts.layers.end() - (ahead ? 2 : 1);
   if (stages > 2 && std::find(parts.layers.begin() + 1, inner_end, 0) != inner_end)
     return problem(name, "has a stage without a layer (t) between others, which is not simulated",
                    "leave no stage empty");
@@ -185,7 +186,7 @@ void MegatronJob::read_layout_text(const std::string& layout) {
     item.text = std::to_string(layers);
   }
   if (pipeline_ * chunks_ > 1) draft_.set("parallelism.layers_per_stage", std::move(list));
-  if (parts.predicts_ahead && further > 0) draft_.set("parallelism.mtp_ahead", "true");
+  if (ahead) draft_.set("parallelism.mtp_ahead", "true");
 }
 
 /// GPUs of the job: told, or those of one replica.
