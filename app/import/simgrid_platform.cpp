@@ -318,6 +318,24 @@ class PlatformReader {
   BytesPerSecond fastest_;
 };
 
+/// Elements and attributes that are read.
+Vocabulary known_words() {
+  return Vocabulary({{"platform", {"version"}},
+                     {"zone", {"id"}},
+                     {"AS", {"id"}},
+                     {"host", {"id"}},
+                     {"router", {"id"}},
+                     {"link", {"id", "bandwidth", "latency", "sharing_policy"}},
+                     {"route", {"src", "dst", "symmetrical"}},
+                     {"zoneRoute", {"src", "dst", "gw_src", "gw_dst", "symmetrical"}},
+                     {"ASroute", {"src", "dst", "gw_src", "gw_dst", "symmetrical"}},
+                     {"link_ctn", {"id", "direction"}},
+                     {"link:ctn", {"id", "direction"}},
+                     {"cluster",
+                      {"id", "prefix", "suffix", "radical", "bw", "lat", "bb_bw", "bb_lat",
+                       "sharing_policy", "router_id", "topology"}}});
+}
+
 }  // namespace
 
 Imported import_simgrid_platform(const std::string& text, const std::string& name,
@@ -345,20 +363,7 @@ Imported import_simgrid_platform(const std::string& text, const std::string& nam
   imported.assumed.push_back(
       "routes have the fewest links; SimGrid's may be others where a file "
       "lists detours");
-  Vocabulary vocabulary({{"platform", {"version"}},
-                         {"zone", {"id"}},
-                         {"AS", {"id"}},
-                         {"host", {"id"}},
-                         {"router", {"id"}},
-                         {"link", {"id", "bandwidth", "latency", "sharing_policy"}},
-                         {"route", {"src", "dst", "symmetrical"}},
-                         {"zoneRoute", {"src", "dst", "gw_src", "gw_dst", "symmetrical"}},
-                         {"ASroute", {"src", "dst", "gw_src", "gw_dst", "symmetrical"}},
-                         {"link_ctn", {"id", "direction"}},
-                         {"link:ctn", {"id", "direction"}},
-                         {"cluster",
-                          {"id", "prefix", "suffix", "radical", "bw", "lat", "bb_bw", "bb_lat",
-                           "sharing_policy", "router_id", "topology"}}});
+  Vocabulary vocabulary = known_words();
   vocabulary.look_at(file.root());
   for (const std::string& line : vocabulary.unused()) imported.ignored.push_back(line);
   return checked(std::move(imported), name);

@@ -21,7 +21,7 @@ AttentionImplementation nearest_implementation(std::string_view stack, const Gpu
   using enum AttentionImplementation;
   // FlashInfer hands data centre GPUs of Blackwell to TensorRT-LLM's kernels and has its own in
   // FlashAttention's manner for all others.
-  const bool handed = says(stack, "flashinfer") && gpu.compute_capability.starts_with("10.");
+  const bool handed = says(stack, "flashinfer") && has_tensor_memory(gpu);
   if (says(stack, "trtllm") || says(stack, "TRTLLM") || handed) return trtllm;
   // vLLM's backend of that name is Triton's for one query at a time, FlashAttention's for many.
   if (says(stack, "triton") && !says(stack, "triton_mla")) return flash1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "predictor/attention/attention_shape.h"
+#include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
 namespace {
@@ -19,10 +20,6 @@ double padding_to_built(std::int64_t head_dim) {
   constexpr double kSmallest = 32, kNext = 64;
   const auto size = static_cast<double>(head_dim);
   return size > kSmallest ? 1 : (kSmallest - size) / (kNext - size);
-}
-
-bool has_tensor_memory(const GpuSpec& gpu) {
-  return gpu.compute_capability.starts_with("10.");
 }
 
 }  // namespace

@@ -34,6 +34,11 @@ bool supports_products(const GpuSpec& gpu, Precision precision) {
   return precision == Precision::fp32 || has_tensor_peak(gpu, precision);
 }
 
+bool has_tensor_memory(const GpuSpec& gpu) {
+  const std::string& version = gpu.compute_capability;
+  return version.starts_with("10.") || version.starts_with("11.");
+}
+
 void require_products(const GpuSpec& gpu, Precision precision) {
   if (supports_products(gpu, precision)) return;
   throw InputError(

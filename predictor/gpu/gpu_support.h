@@ -23,6 +23,10 @@ void require_products(const GpuSpec& gpu, Precision precision);
 /// What people train in on `gpu`: bf16, where it has none fp16, else fp32.
 Precision usual_precision(const GpuSpec& gpu);
 
+/// Products that read and write tensor memory: Blackwell for data centers, 10.0 and 10.3, and for
+/// machines, 11.0. Its graphics cards, 12.0, have instructions like Ada's.
+bool has_tensor_memory(const GpuSpec& gpu);
+
 /// Fused attention needs compute capability 8.0, FlashAttention-3 needs Hopper.
 bool supports(const GpuSpec& gpu, AttentionImplementation implementation);
 /// Throws InputError naming the GPU, the implementation and what to choose instead.

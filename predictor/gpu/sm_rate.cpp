@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hw/units/text.h"
+#include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
 namespace {
@@ -23,7 +24,7 @@ double tensor_flops_of_sm(const GpuSpec& gpu) {
     case Architecture::hopper:
       return 4096;
     case Architecture::blackwell:
-      return gpu.compute_capability.starts_with("12.") ? 1024 : 8192;
+      return has_tensor_memory(gpu) ? 8192 : 1024;
     case Architecture::blackwell_ultra:
       return 8192;
     default:

@@ -188,6 +188,16 @@ class Reader {
 
   /// Split, way of timing and number format.
   bool read_method(const CsvFields& fields, KernelMeasurement& row) {
+    if (!read_timing(fields, row) || !read_precision(fields, row)) return false;
+    read_layout(fields, row);
+    row.train = field(fields, kSplit) == "train" && row.precision == Precision::fp32 &&
+                row.timing == CallTiming::isolated;
+    row.test = field(fields, kSplit) == "test";
+    row.stack = field(fields, kStack);
+    return read_warmth(fields, row);
+  }
+
+  bool read_timing(const CsvFields& fields, KernelMeasurement& row) {
     const std::string_view timing = field(fields, kTiming);
     const auto known = std::ranges::find(kTimingNames, timing);
     if (known != kTimingNames.end()) {
@@ -201,6 +211,10 @@ class Reader {
                   std::string(products_only_ ? "graph" : "isolated"));
       return false;
     }
+    return true;
+  }
+
+  bool read_precision(const CsvFields& fields, KernelMeasurement& row) {
     const std::string_view dtype = field(fields, kDtype);
     const auto named = std::ranges::find(kAllPrecisions, dtype,
                                          [](Precision precision) { return name_of(precision); });
@@ -216,11 +230,11 @@ class Reader {
       row.precision = Precision::fp8;
       row.format = format->name;
     }
-    read_layout(fields, row);
-    row.train = field(fields, kSplit) == "train" && row.precision == Precision::fp32 &&
-                row.timing == CallTiming::isolated;
-    row.test = field(fields, kSplit) == "test";
-    row.stack = field(fields, kStack);
+    return true;
+  }
+
+  /// Whether operands lie in the caches, or how many sets of them are taken in turns.
+  bool read_warmth(const CsvFields& fields, KernelMeasurement& row) {
     const std::string_view warm = field(fields, kWarm);
     if (warm != "" && warm != "0" && warm != "1") {
       problem("warm = '" + std::string(warm) + "' is not known", "0 or 1");

@@ -135,6 +135,15 @@ void add_rail_rings(const Topology& topology, const std::vector<NodeGroup>& node
   }
 }
 
+void add_collnet(const Topology& topology, const std::vector<NodeGroup>& nodes, double bytes,
+                 bool chain, LinkBytes& loads) {
+  if (chain)
+    add_chains(topology, nodes, bytes, loads);
+  else
+    add_collnet_direct(topology, nodes, bytes, loads);
+  add_collnet_rails(topology, nodes, bytes, loads);
+}
+
 void add_hierarchical(const Topology& topology, const std::vector<NodeGroup>& nodes,
                       const CollectiveCall& call, LinkBytes& loads) {
   const double bytes = size_of(call);
@@ -191,22 +200,17 @@ std::vector<LinkLoad> link_loads(const Topology& topology, const RingPaths& path
       break;
     case CollectiveAlgorithm::collnet_direct:
     case CollectiveAlgorithm::collnet_chain:
-      if (algorithm == CollectiveAlgorithm::collnet_chain) {
-        add_chains(topology, paths.nodes, bytes, loads);
-      } else {
-        add_collnet_direct(topology, paths.nodes, bytes, loads);
-      }
-      add_collnet_rails(topology, paths.nodes, bytes, loads);
+      add_collnet(topology, paths.nodes, bytes, algorithm == CollectiveAlgorithm::collnet_chain,
+                  loads);
       break;
     case CollectiveAlgorithm::pat:
       add_pat(topology, bytes, ranks, loads);
       break;
     case CollectiveAlgorithm::pairwise:
-      if (call.kind == CollectiveKind::send_recv) {
+      if (call.kind == CollectiveKind::send_recv)
         loads.add(topology.route(ranks[0], ranks[1]), bytes);
-      } else {
+      else
         add_pairwise(topology, bytes, ranks, loads);
-      }
       break;
     case CollectiveAlgorithm::hierarchical:
       add_hierarchical(topology, paths.nodes, call, loads);

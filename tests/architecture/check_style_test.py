@@ -54,6 +54,26 @@ class CheckStyle(PlantedTree):
                    "for (const int at : sample) grid.point(at).values[1] = 3;\n")
         self.assert_passes()
 
+    def test_rejects_a_function_or_a_member_of_more_than_forty_lines(self):
+        body = "  f();\n" * 39
+        self.plant("hw/gpu.cpp", "void f();\n\n" + f"int g(int a,\n      int b) {{\n{body[14:]}}}\n" + f"\nvoid h() {{\n{body}}}\n")
+        self.plant("hw/node.h", "#pragma once\n\nstruct A {\n  int a() const {\n" + "    f();\n" * 39 + "  }\n};\n")
+        self.assert_finds("hw/gpu.cpp:44: a function of 41 lines; functions stop at 40",
+                          "hw/node.h:4: a function of 41 lines; functions stop at 40")
+
+    def test_accepts_long_classes_and_lists(self):
+        self.plant("hw/gpu.cpp", "struct A {\n" + "  int a;\n" * 60 + "};\nconst int b[] = {\n" + "    1,\n" * 60 + "};\n")
+        self.assert_passes()
+
+    def test_rejects_a_folder_of_more_than_thirty_sources(self):
+        for number in range(30):
+            self.plant(f"sim/{number}.cpp", "int a;\n")
+            self.plant(f"configs/{number}.yaml", "a: 1\n")
+        self.plant("configs/30.yaml", "a: 1\n")
+        self.assert_passes()
+        self.plant("sim/30.cpp", "int a;\n")
+        self.assert_finds("sim: 31 files; folders stop at 30")
+
     def plant_target(self, first, second):
         self.plant("cmake/TesseraTargets.cmake", "set(TESSERA_NESTED_TARGETS sim/plan)\nset(TESSERA_VARIANT_FOLDERS sim/many)\n")
         for file, function in (("sim/a.cpp", first), ("sim/b.cpp", second)):

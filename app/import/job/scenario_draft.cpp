@@ -178,44 +178,58 @@ void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t g
   draft.assume("cluster of " + std::to_string(nodes) + " nodes of " + id + hint);
 }
 
-void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
-                           BatchSizes sizes) {
-  constexpr std::int64_t kMost = 100'000'000;  // products stay within 64 bits
+namespace {
+
+constexpr std::int64_t kMostOfASize = 100'000'000;  // products of sizes stay within 64 bits
+
+/// What the command line says stands ahead of what the file says.
+void take_options(ScenarioDraft& draft, const JobOptions& options, BatchSizes& sizes) {
   for (std::int64_t* size : {&sizes.global, &sizes.micro, &sizes.accumulation})
-    *size = std::min(*size, kMost);
-  const bool from_file = options.global_batch == 0 && options.micro_batch == 0;
+    *size = std::min(*size, kMostOfASize);
   if (options.global_batch > 0) sizes.global = options.global_batch;
   if (options.micro_batch > 0) sizes.micro = options.micro_batch;
   if (options.gpus > 0 && sizes.gpus > 0 && sizes.gpus != options.gpus)
     draft.assume(std::to_string(options.gpus) + " GPUs, as --gpus says: the file has " +
                  std::to_string(sizes.gpus));
   if (options.gpus > 0) sizes.gpus = options.gpus;
+}
+
+/// GPUs that nobody names: those that the batch asks for, or all whole replicas of the cluster.
+void infer_gpus(ScenarioDraft& draft, const JobOptions& options, std::int64_t turns,
+                BatchSizes& sizes) {
+  if (sizes.gpus == 0 && sizes.global > 0 && sizes.micro > 0 && sizes.accumulation > 0)
+    sizes.gpus = sizes.global / std::min(kMostOfASize, sizes.micro * turns) * sizes.width;
+  if (sizes.gpus > 0 || options.cluster_gpus == 0) return;
+  sizes.gpus = options.cluster_gpus - options.cluster_gpus % sizes.width;
+  const std::int64_t rest = options.cluster_gpus - sizes.gpus;
+  if (sizes.gpus > 1)
+    draft.assume((rest > 0 ? "" : "all ") + std::to_string(sizes.gpus) + " GPUs of the cluster" +
+                 (rest > 0 ? " of " + std::to_string(options.cluster_gpus) : "") +
+                 ": --gpus gives fewer");
+}
+
+}  // namespace
+
+void set_data_parallel_job(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
+                           BatchSizes sizes) {
+  take_options(draft, options, sizes);
   const auto fall_back = [&](std::int64_t& size, const std::string& what) {
     if (size > 0) return;
     size = 1;
     draft.assume(what);
   };
   const std::int64_t turns = std::max<std::int64_t>(sizes.accumulation, 1);
-  if (sizes.gpus == 0 && sizes.global > 0 && sizes.micro > 0 && sizes.accumulation > 0)
-    sizes.gpus = sizes.global / std::min(kMost, sizes.micro * turns) * sizes.width;
-  if (sizes.gpus == 0 && options.cluster_gpus > 0) {
-    sizes.gpus = options.cluster_gpus - options.cluster_gpus % sizes.width;
-    const std::int64_t rest = options.cluster_gpus - sizes.gpus;
-    if (sizes.gpus > 1)
-      draft.assume((rest > 0 ? "" : "all ") + std::to_string(sizes.gpus) + " GPUs of the cluster" +
-                   (rest > 0 ? " of " + std::to_string(options.cluster_gpus) : "") +
-                   ": --gpus gives fewer");
-  }
+  infer_gpus(draft, options, turns, sizes);
   fall_back(sizes.gpus, "1 GPU; --gpus gives the number");
   if (sizes.gpus % sizes.width != 0)
     fields.refuse("the job",
                   "has " + std::to_string(sizes.gpus) + " GPUs, no multiple of the " +
                       std::to_string(sizes.width) + " that share a replica",
                   "give --gpus");
-  const std::int64_t replicas = std::clamp<std::int64_t>(sizes.gpus / sizes.width, 1, kMost);
+  const std::int64_t replicas = std::clamp<std::int64_t>(sizes.gpus / sizes.width, 1, kMostOfASize);
   if (sizes.micro == 0 && sizes.global > 0) sizes.micro = sizes.global / replicas / turns;
   fall_back(sizes.micro, "1 sequence per GPU and micro-batch; --micro-batch gives another number");
-  if (from_file) check_sizes(fields, sizes, replicas);
+  if (options.global_batch == 0 && options.micro_batch == 0) check_sizes(fields, sizes, replicas);
   if (sizes.global == 0) sizes.global = sizes.micro * replicas * turns;
   draft.set("training.global_batch", sizes.global);
   draft.set("training.micro_batch", sizes.micro);

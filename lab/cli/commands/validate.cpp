@@ -165,6 +165,48 @@ void add_collective_options(CLI::App* command, ValidateOptions* options) {
       ->check(CLI::IsMember({"shipped", "nccl", "unfitted"}));
 }
 
+/// What `reproduce` is given besides the options of `validate`.
+struct Reproduction {
+  ValidateOptions options;
+  std::string study, folder;
+};
+
+void add_reproduction_options(CLI::App& command, Reproduction& what) {
+  CLI::Option_group* group = command.add_option_group("what", "what is repeated");
+  group->add_option("STUDY", what.study, "neusight: single-GPU and 4-GPU runs of its artifact")
+      ->check(CLI::IsMember({"neusight"}));
+  CLI::Option* all = group->add_option(
+      "--all", what.folder,
+      "write the tables of docs/accuracy.md into a folder, as results/validation");
+  group->require_option(1);
+  command
+      .add_option("--runs", what.options.runs_files,
+                  "--all: also of these training steps (CSV, docs/validation.md)")
+      ->needs(all);
+  command
+      .add_option("--jobs", what.options.jobs,
+                  "simulations of --runs at a time; default: processors")
+      ->check(CLI::Range(1, 1024));
+  CLI::Option* baselines =
+      command
+          .add_option("--baselines", what.options.baseline_data,
+                      "folder of measured kernels (as of train --data): a plain MLP and a "
+                      "regression per operator, trained on them, beside ours and the published")
+          ->excludes(all);
+  command
+      .add_option("--picture", what.options.picture_file, "--baselines: write them as an SVG file")
+      ->needs(baselines);
+}
+
+ExitCode run_reproduction(Reproduction& what) {
+  if (!what.folder.empty() && what.options.baseline_data.empty())
+    return reproduce_all(what.options, what.folder);
+  what.options.models_file = published_runs(what.study);
+  if (what.options.baseline_data.empty()) return run_validate(what.options);
+  refuse_formats(what.options);
+  return run_baselines(what.options);
+}
+
 }  // namespace
 
 void add_validate_command(CLI::App& app, ExitCode& exit_code) {
@@ -181,47 +223,11 @@ void add_validate_command(CLI::App& app, ExitCode& exit_code) {
 }
 
 void add_reproduce_command(CLI::App& app, ExitCode& exit_code) {
-  auto options = std::make_shared<ValidateOptions>();
-  auto study = std::make_shared<std::string>();
+  auto what = std::make_shared<Reproduction>();
   CLI::App* command = app.add_subcommand("reproduce", "Repeat published measurements");
-  auto folder = std::make_shared<std::string>();
-  CLI::Option_group* what = command->add_option_group("what", "what is repeated");
-  what->add_option("STUDY", *study, "neusight: single-GPU and 4-GPU runs of its artifact")
-      ->check(CLI::IsMember({"neusight"}));
-  CLI::Option* all =
-      what->add_option("--all", *folder,
-                       "write the tables of docs/accuracy.md into a folder, as results/validation");
-  what->require_option(1);
-  command
-      ->add_option("--runs", options->runs_files,
-                   "--all: also of these training steps (CSV, docs/validation.md)")
-      ->needs(all);
-  command
-      ->add_option("--jobs", options->jobs, "simulations of --runs at a time; default: processors")
-      ->check(CLI::Range(1, 1024));
-  CLI::Option* baselines =
-      command
-          ->add_option("--baselines", options->baseline_data,
-                       "folder of measured kernels (as of train --data): a plain MLP and a "
-                       "regression per operator, trained on them, beside ours and the published")
-          ->excludes(all);
-  command->add_option("--picture", options->picture_file, "--baselines: write them as an SVG file")
-      ->needs(baselines);
-  add_common_options(*command, *options);
-  command->callback([options, study, folder, &exit_code] {
-    if (!options->baseline_data.empty()) {
-      refuse_formats(*options);
-      options->models_file = published_runs(*study);
-      exit_code = run_baselines(*options);
-      return;
-    }
-    if (!folder->empty()) {
-      exit_code = reproduce_all(*options, *folder);
-      return;
-    }
-    options->models_file = published_runs(*study);
-    exit_code = run_validate(*options);
-  });
+  add_reproduction_options(*command, *what);
+  add_common_options(*command, what->options);
+  command->callback([what, &exit_code] { exit_code = run_reproduction(*what); });
 }
 
 }  // namespace tessera

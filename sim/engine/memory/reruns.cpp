@@ -2,11 +2,60 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 namespace tessera {
 namespace {
 
 constexpr std::int32_t kNone = -1;
+
+bool is_backward_kernel(const ProgramOp& op) {
+  return op.kind == OpKind::kernels && op.stream == StreamKind::compute &&
+         op.phase == Phase::backward;
+}
+
+/// What each forward op of a stage needs to run again, and what it then makes.
+class RerunSearch {
+ public:
+  RerunSearch(const RankProgram& rank, const TensorLives& lives) : rank_(rank), lives_(lives) {}
+
+  /// Nothing where a tensor that `op` needs is written later, or where it makes nothing that can
+  /// be given up.
+  std::optional<Rerun> of(std::int32_t op) const {
+    Rerun rerun{.op = op, .makes = {}, .needs = {}};
+    std::int32_t needs_until = std::numeric_limits<std::int32_t>::max();
+    for (const std::int32_t tensor : lives_.of_op(op)) {
+      if (life(tensor).users.front() == op) continue;
+      if (life(tensor).last_writer >= op) return std::nullopt;
+      rerun.needs.push_back(tensor);
+      needs_until = std::min(needs_until, life(tensor).users.back());
+    }
+    for (const std::int32_t tensor : lives_.of_op(op)) {
+      const TensorLife& made = life(tensor);
+      if (made.users.front() == op && is_kept_for_backward(made) && made.users[1] <= needs_until)
+        rerun.makes.push_back(tensor);
+    }
+    if (rerun.makes.empty()) return std::nullopt;
+    return rerun;
+  }
+
+ private:
+  const TensorLife& life(std::int32_t tensor) const {
+    return lives_.all()[static_cast<std::size_t>(tensor)];
+  }
+
+  /// Used, behind the op that makes it, by kernels of backward passes alone.
+  bool is_kept_for_backward(const TensorLife& made) const {
+    return made.users.size() > 1 &&
+           std::all_of(made.users.begin() + 1, made.users.end(), [&](std::int32_t user) {
+             return is_backward_kernel(rank_.ops[static_cast<std::size_t>(user)]);
+           });
+  }
+
+  const RankProgram& rank_;
+  const TensorLives& lives_;
+};
 
 }  // namespace
 
@@ -30,43 +79,14 @@ Reruns::Reruns(const Program& program, int stage, const TensorLives& lives)
     : of_tensor_(lives.all().size(), kNone) {
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   if (gathers_for_backward(rank)) return;
-  const auto op_at = [&](std::int32_t op) -> const ProgramOp& {
-    return rank.ops[static_cast<std::size_t>(op)];
-  };
-  const auto life = [&](std::int32_t tensor) -> const TensorLife& {
-    return lives.all()[static_cast<std::size_t>(tensor)];
-  };
-  // Made by `op`, and then used by kernels of backward passes alone.
-  const auto is_kept_for_backward = [&](std::int32_t tensor) {
-    const std::vector<std::int32_t>& users = life(tensor).users;
-    return users.size() > 1 && std::all_of(users.begin() + 1, users.end(), [&](std::int32_t user) {
-             const ProgramOp& using_op = op_at(user);
-             return using_op.kind == OpKind::kernels && using_op.stream == StreamKind::compute &&
-                    using_op.phase == Phase::backward;
-           });
-  };
+  const RerunSearch search(rank, lives);
   for (std::int32_t op = 0; op < static_cast<std::int32_t>(rank.ops.size()); ++op) {
-    if (!stands_alone(op_at(op), program)) continue;
-    Rerun rerun;
-    rerun.op = op;
-    std::int32_t needs_until = std::numeric_limits<std::int32_t>::max();
-    bool unchanged = true;
-    for (const std::int32_t tensor : lives.of_op(op)) {
-      if (life(tensor).users.front() == op) continue;
-      rerun.needs.push_back(tensor);
-      needs_until = std::min(needs_until, life(tensor).users.back());
-      unchanged = unchanged && life(tensor).last_writer < op;
-    }
-    if (!unchanged) continue;
-    for (const std::int32_t tensor : lives.of_op(op)) {
-      const TensorLife& made = life(tensor);
-      if (made.users.front() == op && is_kept_for_backward(tensor) && made.users[1] <= needs_until)
-        rerun.makes.push_back(tensor);
-    }
-    if (rerun.makes.empty()) continue;
-    for (const std::int32_t tensor : rerun.makes)
+    if (!stands_alone(rank.ops[static_cast<std::size_t>(op)], program)) continue;
+    std::optional<Rerun> rerun = search.of(op);
+    if (!rerun) continue;
+    for (const std::int32_t tensor : rerun->makes)
       of_tensor_[static_cast<std::size_t>(tensor)] = static_cast<std::int32_t>(all_.size());
-    all_.push_back(std::move(rerun));
+    all_.push_back(std::move(*rerun));
   }
 }
 

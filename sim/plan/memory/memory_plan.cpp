@@ -77,8 +77,9 @@ class OptimizerOffload {
   OptimizerOffload(const Scenario& scenario, Bytes budget) : scenario_(scenario), budget_(budget) {}
 
   bool wanted() const { return offloads_optimizer(scenario_.memory.planner); }
-  void run(StageMemoryPlan& plan, const remat::HostLink& link, Bytes host_bytes,
+  void run(StageMemoryPlan& plan, const OpTime& time, const remat::HostLink& link, Bytes host_bytes,
            TimedProgram& timed) {
+    leave_alone(plan, time);
     const AllocatorSetting& allocator = timed.library_memory.allocator;
     Seconds update;
     if (on_cpu()) {
@@ -106,6 +107,11 @@ class OptimizerOffload {
   Seconds slowest_;
   std::vector<CpuUpdate> updates_;
 };
+
+void set_times(const std::vector<DriveTransfer>& drives, std::vector<TimedSegment>& segments) {
+  for (const DriveTransfer& drive : drives)
+    segments[static_cast<std::size_t>(drive.segment.index())].duration = drive.time;
+}
 
 /// The allocator gets less than the plan was made for, and who chooses then tells kernels apart.
 bool is_short_of(Bytes budget, const MemorySettings& settings) {
@@ -247,8 +253,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
     const remat::HostLink& link = links[static_cast<std::size_t>(plan.stage)];
     const Bytes host_bytes = host_bytes_of(settings, scenario.cluster.node);
     if (offload.wanted()) {
-      leave_alone(plan, time);
-      offload.run(plan, link, host_bytes, timed);
+      offload.run(plan, time, link, host_bytes, timed);
       continue;
     }
     StagePlanner planner(settings, link, planned.budget, host_bytes, time, known, manner.drafts,
@@ -260,8 +265,7 @@ PlannedProgram with_memory_plan(const Scenario& scenario, const KernelPredictor&
   }
   timed = timed_again(std::move(timed), planned.budget, scenario, predictor);
   offload.set_times(timed.segments);
-  for (const DriveTransfer& drive : drives)
-    timed.segments[static_cast<std::size_t>(drive.segment.index())].duration = drive.time;
+  set_times(drives, timed.segments);
   set_times(scenario.step, timed.program.stages, offload.slowest() + slowest_states, planned);
   return {std::move(timed), std::move(planned)};
 }

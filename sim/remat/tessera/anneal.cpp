@@ -24,60 +24,81 @@ bool runs_what_it_must_not(const Graph& graph, const StagePlan& plan) {
                      [&](OpId op) { return !graph.recomputable(op); });
 }
 
+/// Moves that make a plan faster, or nearer to its budget, or by chance neither.
 template <int Words>
-std::optional<StagePlan> anneal_in(const Graph& graph, ByteCount budget,
-                                   const AnnealOptions& options) {
-  StageMatrix<Words> matrix(graph, budget);
-  if (options.start) matrix.load(*options.start);
-  Random random(options.seed);
-  MatrixMoves<Words> moves(graph, matrix, random, budget);
-  const auto base = static_cast<double>(graph.base_time());
-  const double unit =
-      4 * base /
-      (static_cast<double>(std::max<ByteCount>(1, budget)) * static_cast<double>(graph.ops() + 1));
-  const double mean_time = base / std::max(1, graph.ops());
-  std::optional<StagePlan> best;
-  Nanoseconds best_time = 0;
-  const auto note_best = [&] {
-    if (matrix.excess() > 0 || (best && matrix.again_time() >= best_time)) return;
-    StagePlan plan;
-    matrix.write(plan);
-    if (runs_what_it_must_not(graph, plan)) return;
-    best = std::move(plan);
-    best_time = matrix.again_time();
-  };
-  note_best();
-  const int per_step = std::max(1, options.moves / kCoolingSteps);
-  for (int step = 0; step < kCoolingSteps; ++step) {
-    const double temperature =
-        std::max(1e-6, mean_time * cooled(options.first_temperature, kLastTemperature, step));
-    const double penalty = unit * cooled(options.first_penalty, kLastPenalty, step);
-    for (int k = 0; k < per_step; ++k) {
-      const double before =
-          static_cast<double>(matrix.again_time()) + penalty * static_cast<double>(matrix.excess());
-      const int kind = random.below(20);
-      const bool moved = kind < 9 ? moves.drop() : kind < 18 ? moves.hold() : moves.exchange();
-      if (!moved) continue;
-      matrix.settle();
-      const double after =
-          static_cast<double>(matrix.again_time()) + penalty * static_cast<double>(matrix.excess());
-      if (after > before && random.uniform() >= portable_exp((before - after) / temperature)) {
-        matrix.undo();
-        continue;
-      }
-      matrix.accept();
-      if (after < before || !best) note_best();
+class Annealing {
+ public:
+  Annealing(const Graph& graph, ByteCount budget, const AnnealOptions& options)
+      : graph_(graph),
+        matrix_(graph, budget),
+        random_(options.seed),
+        moves_(graph, matrix_, random_, budget) {
+    if (options.start) matrix_.load(*options.start);
+    const auto base = static_cast<double>(graph.base_time());
+    unit_ = 4 * base /
+            (static_cast<double>(std::max<ByteCount>(1, budget)) *
+             static_cast<double>(graph.ops() + 1));
+    mean_time_ = base / std::max(1, graph.ops());
+    note_best();
+  }
+
+  void cool(const AnnealOptions& options) {
+    const int per_step = std::max(1, options.moves / kCoolingSteps);
+    for (int step = 0; step < kCoolingSteps; ++step) {
+      const double temperature =
+          std::max(1e-6, mean_time_ * cooled(options.first_temperature, kLastTemperature, step));
+      const double penalty = unit_ * cooled(options.first_penalty, kLastPenalty, step);
+      for (int k = 0; k < per_step; ++k) move(temperature, penalty);
     }
   }
-  return best;
-}
+
+  std::optional<StagePlan> best() && { return std::move(best_); }
+
+ private:
+  double cost(double penalty) const {
+    return static_cast<double>(matrix_.again_time()) +
+           penalty * static_cast<double>(matrix_.excess());
+  }
+
+  void move(double temperature, double penalty) {
+    const double before = cost(penalty);
+    const int kind = random_.below(20);
+    if (!(kind < 9 ? moves_.drop() : kind < 18 ? moves_.hold() : moves_.exchange())) return;
+    matrix_.settle();
+    const double after = cost(penalty);
+    if (after > before && random_.uniform() >= portable_exp((before - after) / temperature))
+      return matrix_.undo();
+    matrix_.accept();
+    if (after < before || !best_) note_best();
+  }
+
+  void note_best() {
+    if (matrix_.excess() > 0 || (best_ && matrix_.again_time() >= best_time_)) return;
+    StagePlan plan;
+    matrix_.write(plan);
+    if (runs_what_it_must_not(graph_, plan)) return;
+    best_ = std::move(plan);
+    best_time_ = matrix_.again_time();
+  }
+
+  const Graph& graph_;
+  StageMatrix<Words> matrix_;
+  Random random_;
+  MatrixMoves<Words> moves_;
+  double unit_ = 0, mean_time_ = 0;
+  std::optional<StagePlan> best_;
+  Nanoseconds best_time_ = 0;
+};
 
 }  // namespace
 
 std::optional<StagePlan> anneal(const Graph& graph, ByteCount budget,
                                 const AnnealOptions& options) {
-  return with_words<std::optional<StagePlan>>(
-      graph, [&](auto words) { return anneal_in<decltype(words)::value>(graph, budget, options); });
+  return with_words<std::optional<StagePlan>>(graph, [&](auto words) {
+    Annealing<decltype(words)::value> annealing(graph, budget, options);
+    annealing.cool(options);
+    return std::move(annealing).best();
+  });
 }
 
 }  // namespace tessera::remat

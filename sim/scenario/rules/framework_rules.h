@@ -48,6 +48,9 @@ class FrameworkRules {
   void refuse_beside(const std::string& layers);
   void check_plain_branches();
   void check_recipe();
+  void check_recompute();
+  void check_fp8_parameters();
+  void check_documents();
   void check_offload();
   void check_dispatcher();
   void check_megatron_alone();

@@ -17,14 +17,9 @@ std::vector<Count> lettered_sizes(const ModelSpec& m) {
           {"model.delta_key_dim", m.delta_key_dim}, {"model.delta_value_dim", m.delta_value_dim}};
 }
 
-/// Fields of family llama alone; 0: as all others are.
-std::vector<Count> llama_fields(const ModelSpec& m) {
-  const bool of_t5 = m.family == ModelFamily::switch_transformer && m.experts == 0;
-  const bool of_llama = (m.activation == Activation::geglu && !of_t5) ||
-                        m.activation == Activation::relu_squared ||
-                        m.activation == Activation::xielu;
-  return {{"model.activation", of_llama ? 1 : 0},
-          {"model.window", m.window},
+/// Fields of family llama alone, here and in the next two; 0: as all others are.
+std::vector<Count> attention_fields(const ModelSpec& m) {
+  return {{"model.window", m.window},
           {"model.window_kv_heads", m.window_kv_heads},
           {"model.window_sinks", m.window_sinks ? 1 : 0},
           {"model.full_every", m.full_every},
@@ -33,12 +28,17 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
           {"model.window_chunks", m.window_chunks ? 1 : 0},
           {"model.attention_sinks", m.attention_sinks ? 1 : 0},
           {"model.attention_softcap", m.attention_softcap ? 1 : 0},
-          {"model.logit_softcap", m.logit_softcap ? 1 : 0},
           {"model.kv_rank", m.kv_rank},
           {"model.q_rank", m.q_rank},
           {"model.rope_dim", m.rope_dim},
           {"model.v_head_dim", m.v_head_dim},
-          {"model.expert_ffn", m.expert_ffn},
+          {"model.qk_norm_wide", m.qk_norm_wide ? 1 : 0},
+          {"model.qk_norm_plain", m.qk_norm_plain ? 1 : 0},
+          {"model.attention_gate", m.attention_gate ? 1 : 0}};
+}
+
+std::vector<Count> expert_fields(const ModelSpec& m) {
+  return {{"model.expert_ffn", m.expert_ffn},
           {"model.shared_ffn", m.shared_ffn},
           {"model.shared_gate", m.shared_gate ? 1 : 0},
           {"model.dense_layers", m.dense_layers},
@@ -46,13 +46,19 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
           {"model.router_groups", m.router_groups},
           {"model.router_sigmoid", m.router_sigmoid ? 1 : 0},
           {"model.router_bias", m.router_bias ? 1 : 0},
-          {"model.expert_bias", m.expert_bias ? 1 : 0},
+          {"model.expert_bias", m.expert_bias ? 1 : 0}};
+}
+
+std::vector<Count> block_fields(const ModelSpec& m) {
+  const bool of_t5 = m.family == ModelFamily::switch_transformer && m.experts == 0;
+  const bool of_llama = (m.activation == Activation::geglu && !of_t5) ||
+                        m.activation == Activation::relu_squared ||
+                        m.activation == Activation::xielu;
+  return {{"model.activation", of_llama ? 1 : 0},
+          {"model.logit_softcap", m.logit_softcap ? 1 : 0},
           {"model.norm", static_cast<int>(m.norm)},
           {"model.norm_placement", static_cast<int>(m.norm_placement)},
           {"model.block_order", static_cast<int>(m.block_order)},
-          {"model.qk_norm_wide", m.qk_norm_wide ? 1 : 0},
-          {"model.qk_norm_plain", m.qk_norm_plain ? 1 : 0},
-          {"model.attention_gate", m.attention_gate ? 1 : 0},
           {"model.output_bias", m.output_bias ? 1 : 0},
           {"model.mlp_bias", m.mlp_bias ? 1 : 0},
           {"model.head_bias", m.head_bias ? 1 : 0},
@@ -65,15 +71,14 @@ std::vector<Count> llama_fields(const ModelSpec& m) {
 
 void check_llama_alone(const ModelSpec& model, std::vector<Problem>& problems) {
   if (model.family == ModelFamily::llama) return;
-  std::vector<Count> fields = llama_fields(model);
-  for (const Count& size : lettered_sizes(model)) fields.push_back(size);
-  for (const Count& field : fields) {
-    if (field.value == 0) continue;
-    problems.push_back({field.path,
-                        field.path + " is for models of family llama",
-                        "remove it, or use model.family: llama",
-                        {"model.family"}});
-  }
+  for (const auto& fields_of : {attention_fields, expert_fields, block_fields, lettered_sizes})
+    for (const Count& field : fields_of(model)) {
+      if (field.value == 0) continue;
+      problems.push_back({field.path,
+                          field.path + " is for models of family llama",
+                          "remove it, or use model.family: llama",
+                          {"model.family"}});
+    }
 }
 
 class LlamaCheck {

@@ -124,6 +124,14 @@ void FrameworkRules::check_plain_branches() {
 
 /// Options that ask for each other.
 void FrameworkRules::check_recipe() {
+  check_recompute();
+  check_fp8_parameters();
+  check_documents();
+  check_offload();
+  check_dispatcher();
+}
+
+void FrameworkRules::check_recompute() {
   static const std::set<std::string> kModules{"core_attn", "layernorm", "mla_up_proj",   "moe_act",
                                               "mlp",       "moe",       "shared_experts"};
   const bool megatron = step_.framework.modules == ModuleTree::megatron;
@@ -140,6 +148,9 @@ void FrameworkRules::check_recipe() {
     fail("training.recompute_layers", "is for recompute: full under Megatron", "use it, or 0");
   if (step_.recompute_layers > 0 && step_.framework.split_by_cost)
     fail("training.recompute_layers", "is not simulated where stages are filled by cost", "use 0");
+}
+
+void FrameworkRules::check_fp8_parameters() {
   if (step_.formats.fp8_parameters && step_.precision != Precision::fp8)
     fail("training.mixed_precision.fp8_parameters", "is for precision: fp8", "use false");
   if (step_.formats.fp8_parameters && (!step_.framework.transformer_engine ||
@@ -147,6 +158,10 @@ void FrameworkRules::check_recipe() {
                                        step_.formats.parameters != Precision::bf16))
     fail("training.mixed_precision.fp8_parameters",
          "is for weights in bf16 of Transformer Engine that are not divided", "use false");
+}
+
+void FrameworkRules::check_documents() {
+  const bool megatron = step_.framework.modules == ModuleTree::megatron;
   const double documents = step_.mean_document;
   const bool packs = megatron && uses_fused_attention(step_.framework) &&
                      !step_.framework.packed_attention && step_.layout.context == 1;
@@ -161,8 +176,6 @@ void FrameworkRules::check_recipe() {
          "give training.mean_document, up to it");
   if (longest > static_cast<double>(step_.sequence_length))
     fail("training.longest_document", "exceeds the sequence", "use sequence_length or less");
-  check_offload();
-  check_dispatcher();
 }
 
 /// Transformer Engine's CPU offloading. Source: Megatron-Core transformer_config.py.

@@ -31,6 +31,23 @@ std::vector<LayoutResult> fastest(std::vector<LayoutResult> results, std::size_t
   return results;
 }
 
+/// Each bound is at least the one before it, and none is above what the simulation says.
+void expect_bounds_hold(LayoutBounds& bounds, const LayoutResult& simulated) {
+  const LayoutBound quick = bounds.quick(simulated.layout);
+  const LayoutBound refined = bounds.refined(simulated.layout);
+  const Seconds walked = bounds.walked(simulated.layout, refined);
+  const std::string name = to_text(simulated.layout);
+  EXPECT_LE(quick.step_time, refined.step_time) << name;
+  EXPECT_LE(refined.step_time, walked) << name;
+  if (simulated.fits || !simulated.layout.planned) {
+    EXPECT_LE(refined.step_time, simulated.step_time) << name;
+    EXPECT_LE(walked, simulated.step_time) << name;
+    EXPECT_LE(bounds.piped(simulated.layout, {walked, {}}), simulated.step_time) << name;
+  }
+  EXPECT_LE(quick.memory, refined.memory) << name;
+  EXPECT_LE(refined.memory, simulated.memory.total()) << name;
+}
+
 class SmallSearch : public testing::TestWithParam<SmallSpace> {};
 
 /// Neither bound is above what the simulation says, and the search finds what enumerating finds.
@@ -42,24 +59,7 @@ TEST_P(SmallSearch, EqualsExhaustiveEnumeration) {
   const std::vector<LayoutResult> all = simulated_each(base, list.legal);
 
   LayoutBounds bounds(base, test_weights());
-  for (const LayoutResult& simulated : all) {
-    const LayoutBound quick = bounds.quick(simulated.layout);
-    const LayoutBound refined = bounds.refined(simulated.layout);
-    const Seconds walked = bounds.walked(simulated.layout, refined);
-    const std::string name = to_text(simulated.layout);
-    EXPECT_LE(quick.step_time, refined.step_time) << name;
-    EXPECT_LE(refined.step_time, walked) << name;
-    const bool timed = simulated.fits || !simulated.layout.planned;
-    if (timed) {
-      EXPECT_LE(refined.step_time, simulated.step_time) << name;
-    }
-    if (timed) {
-      EXPECT_LE(walked, simulated.step_time) << name;
-      EXPECT_LE(bounds.piped(simulated.layout, {walked, {}}), simulated.step_time) << name;
-    }
-    EXPECT_LE(quick.memory, refined.memory) << name;
-    EXPECT_LE(refined.memory, simulated.memory.total()) << name;
-  }
+  for (const LayoutResult& simulated : all) expect_bounds_hold(bounds, simulated);
 
   const SearchResult found =
       search_layouts(base, GetParam().space, test_weights(), {.top = kTop, .jobs = 2});

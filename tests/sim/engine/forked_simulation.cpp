@@ -1,6 +1,8 @@
 #include "tests/sim/engine/forked_simulation.h"
 
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "sim/engine/engine.h"
 #include "sim/process/forked_call.h"
@@ -8,132 +10,97 @@
 namespace tessera::test {
 namespace {
 
-template <class Value>
-void write(std::string& bytes, Value value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
+/// Appends what it is given.
+class Writer {
+ public:
+  template <class... Values>
+  void operator()(const Values&... values) {
+    (put(values), ...);
+  }
+  template <class List>
+  void size_of(const List& list) {
+    put(list.size());
+  }
+  std::string bytes() && { return std::move(bytes_); }
 
-void write_text(std::string& bytes, const std::string& text) {
-  write(bytes, text.size());
-  bytes += text;
-}
+ private:
+  template <class Value>
+  void put(const Value& value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void put(const std::string& text) {
+    put(text.size());
+    bytes_ += text;
+  }
 
-/// Reads back what write() wrote, in the same order.
+  std::string bytes_;
+};
+
+/// Reads back what a Writer was given, in the same order.
 class Reader {
  public:
   explicit Reader(const std::string& bytes) : next_(bytes.data()) {}
 
-  template <class Value>
-  Value read() {
-    Value value;
-    std::memcpy(&value, next_, sizeof value);
-    next_ += sizeof value;
-    return value;
+  template <class... Values>
+  void operator()(Values&... values) {
+    (get(values), ...);
   }
-
-  std::string read_text() {
-    const auto size = read<std::size_t>();
-    const std::string text(next_, size);
-    next_ += size;
-    return text;
+  template <class List>
+  void size_of(List& list) {
+    std::size_t size = 0;
+    get(size);
+    list.resize(size);
   }
 
  private:
+  template <class Value>
+  void get(Value& value) {
+    std::memcpy(&value, next_, sizeof value);
+    next_ += sizeof value;
+  }
+  void get(std::string& text) {
+    std::size_t size = 0;
+    get(size);
+    text.assign(next_, size);
+    next_ += size;
+  }
+
   const char* next_;
 };
+
+/// Every part of a timeline, in the order of its bytes: `values` writes them or reads them.
+template <class Archive, class AnyTimeline>
+void pass_through(Archive& values, AnyTimeline& timeline) {
+  const auto each = [&](auto& list, const auto& parts_of) {
+    values.size_of(list);
+    for (auto& item : list) parts_of(item);
+  };
+  values(timeline.step_time);
+  each(timeline.ops, [&](auto& op) { values(op.op, op.start, op.end, op.transfer_start); });
+  each(timeline.memory, [&](auto& sample) { values(sample.rank, sample.time, sample.used); });
+  each(timeline.peak_memory, [&](auto& peak) { values(peak); });
+  each(timeline.pressure_copies,
+       [&](auto& copy) { values(copy.rank, copy.out, copy.bytes, copy.start, copy.end); });
+  each(timeline.pressure_reruns,
+       [&](auto& rerun) { values(rerun.rank, rerun.op, rerun.bytes, rerun.start, rerun.end); });
+  each(timeline.memory_stalls,
+       [&](auto& stall) { values(stall.rank, stall.op, stall.start, stall.end); });
+  each(timeline.folding.representative, [&](auto& rank) { values(rank); });
+  each(timeline.folding.refused, [&](auto& refusal) { values(refusal.fold, refusal.reason); });
+}
 
 }  // namespace
 
 std::string packed(const Timeline& timeline) {
-  std::string bytes;
-  write(bytes, timeline.step_time);
-  write(bytes, timeline.ops.size());
-  for (const OpRecord& op : timeline.ops) {
-    write(bytes, op.op);
-    for (const Seconds time : {op.start, op.end, op.transfer_start}) write(bytes, time);
-  }
-  write(bytes, timeline.memory.size());
-  for (const MemorySample& sample : timeline.memory) {
-    write(bytes, sample.rank);
-    write(bytes, sample.time);
-    write(bytes, sample.used);
-  }
-  write(bytes, timeline.peak_memory.size());
-  for (const Bytes peak : timeline.peak_memory) write(bytes, peak);
-  write(bytes, timeline.pressure_copies.size());
-  for (const PressureCopy& copy : timeline.pressure_copies) {
-    write(bytes, copy.rank);
-    write(bytes, copy.out);
-    write(bytes, copy.bytes);
-    for (const Seconds time : {copy.start, copy.end}) write(bytes, time);
-  }
-  write(bytes, timeline.pressure_reruns.size());
-  for (const PressureRerun& rerun : timeline.pressure_reruns) {
-    write(bytes, rerun.rank);
-    write(bytes, rerun.op);
-    write(bytes, rerun.bytes);
-    for (const Seconds time : {rerun.start, rerun.end}) write(bytes, time);
-  }
-  write(bytes, timeline.memory_stalls.size());
-  for (const MemoryStall& stall : timeline.memory_stalls) {
-    write(bytes, stall.rank);
-    write(bytes, stall.op);
-    for (const Seconds time : {stall.start, stall.end}) write(bytes, time);
-  }
-  write(bytes, timeline.folding.representative.size());
-  for (const int rank : timeline.folding.representative) write(bytes, rank);
-  write(bytes, timeline.folding.refused.size());
-  for (const FoldRefusal& refusal : timeline.folding.refused) {
-    write_text(bytes, refusal.fold);
-    write_text(bytes, refusal.reason);
-  }
-  return bytes;
+  Writer writer;
+  pass_through(writer, timeline);
+  return std::move(writer).bytes();
 }
 
 Timeline unpacked(const std::string& bytes) {
   Reader reader(bytes);
   Timeline timeline;
-  timeline.step_time = reader.read<Seconds>();
-  timeline.ops.resize(reader.read<std::size_t>());
-  for (OpRecord& op : timeline.ops) {
-    op.op = reader.read<std::int32_t>();
-    for (Seconds* time : {&op.start, &op.end, &op.transfer_start}) *time = reader.read<Seconds>();
-  }
-  timeline.memory.resize(reader.read<std::size_t>());
-  for (MemorySample& sample : timeline.memory) {
-    sample.rank = reader.read<std::int32_t>();
-    sample.time = reader.read<Seconds>();
-    sample.used = reader.read<Bytes>();
-  }
-  timeline.peak_memory.resize(reader.read<std::size_t>());
-  for (Bytes& peak : timeline.peak_memory) peak = reader.read<Bytes>();
-  timeline.pressure_copies.resize(reader.read<std::size_t>());
-  for (PressureCopy& copy : timeline.pressure_copies) {
-    copy.rank = reader.read<std::int32_t>();
-    copy.out = reader.read<bool>();
-    copy.bytes = reader.read<Bytes>();
-    for (Seconds* time : {&copy.start, &copy.end}) *time = reader.read<Seconds>();
-  }
-  timeline.pressure_reruns.resize(reader.read<std::size_t>());
-  for (PressureRerun& rerun : timeline.pressure_reruns) {
-    rerun.rank = reader.read<std::int32_t>();
-    rerun.op = reader.read<std::int32_t>();
-    rerun.bytes = reader.read<Bytes>();
-    for (Seconds* time : {&rerun.start, &rerun.end}) *time = reader.read<Seconds>();
-  }
-  timeline.memory_stalls.resize(reader.read<std::size_t>());
-  for (MemoryStall& stall : timeline.memory_stalls) {
-    stall.rank = reader.read<std::int32_t>();
-    stall.op = reader.read<std::int32_t>();
-    for (Seconds* time : {&stall.start, &stall.end}) *time = reader.read<Seconds>();
-  }
-  timeline.folding.representative.resize(reader.read<std::size_t>());
-  for (int& rank : timeline.folding.representative) rank = reader.read<int>();
-  timeline.folding.refused.resize(reader.read<std::size_t>());
-  for (FoldRefusal& refusal : timeline.folding.refused) {
-    refusal.fold = reader.read_text();
-    refusal.reason = reader.read_text();
-  }
+  pass_through(reader, timeline);
   return timeline;
 }
 

@@ -165,6 +165,23 @@ TEST(ClusterRun, RefusesPlansThatNoRunCanFollow) {
   EXPECT_THROW(check_plan(plan), InputError);
 }
 
+FailureClass random_failures(RandomStream& random, std::int64_t number) {
+  const auto up_to = [&](std::int64_t most) { return random.below(most + 1); };
+  FailureClass of{.name = "cause " + std::to_string(number)};
+  of.per_node_day = random.uniform() * 0.5;
+  of.shape = up_to(1) == 0 ? 1 : 0.5 + random.uniform();
+  of.repair = Seconds(static_cast<double>(up_to(1) * up_to(200'000)));
+  of.detection = Seconds(1 + random.uniform() * static_cast<double>(up_to(1'000)));
+  const std::int64_t kind = up_to(4);
+  if (kind == 1) of.takes_nodes = 1 + static_cast<int>(up_to(7));
+  if (kind == 2) of.slowdown = 1 + random.uniform();
+  of.stays = up_to(1) == 1;
+  of.announced = kind == 3;
+  if (kind == 4) of.found_after = Seconds(static_cast<double>(up_to(100'000)));
+  if (up_to(1) == 1) of.restart = Seconds(random.uniform() * 100);
+  return of;
+}
+
 /// A plan of any shape, with several kinds of failures.
 RunPlan random_plan(RandomStream& random) {
   const auto up_to = [&](std::int64_t most) { return random.below(most + 1); };
@@ -188,21 +205,8 @@ RunPlan random_plan(RandomStream& random) {
   }
   plan.recorded_detection = Micros(up_to(1) * up_to(1'000'000'000));
   if (up_to(3) == 0) plan.work = Micros(1 + up_to(days_of(20).value()));
-  for (std::int64_t i = up_to(4); i > 0; --i) {
-    FailureClass of{.name = "cause " + std::to_string(i)};
-    of.per_node_day = random.uniform() * 0.5;
-    of.shape = up_to(1) == 0 ? 1 : 0.5 + random.uniform();
-    of.repair = Seconds(static_cast<double>(up_to(1) * up_to(200'000)));
-    of.detection = Seconds(1 + random.uniform() * static_cast<double>(up_to(1'000)));
-    const std::int64_t kind = up_to(4);
-    if (kind == 1) of.takes_nodes = 1 + static_cast<int>(up_to(7));
-    if (kind == 2) of.slowdown = 1 + random.uniform();
-    of.stays = up_to(1) == 1;
-    of.announced = kind == 3;
-    if (kind == 4) of.found_after = Seconds(static_cast<double>(up_to(100'000)));
-    if (up_to(1) == 1) of.restart = Seconds(random.uniform() * 100);
-    plan.failures.classes.push_back(of);
-  }
+  for (std::int64_t i = up_to(4); i > 0; --i)
+    plan.failures.classes.push_back(random_failures(random, i));
   for (std::int64_t i = up_to(1) * up_to(20), begin = 0; i > 0; --i) {
     begin += up_to(days_of(1).value());
     plan.recorded.push_back({.node = static_cast<int>(up_to(plan.nodes - 1)),

@@ -19,6 +19,28 @@ Tensor decay_of(Tape& tape, const std::string& name, std::int64_t channels, std:
   return negate(tape, name + ".A.neg", tanh(tape, name + ".A.exp", exact));
 }
 
+/// Of the operands, x first; those that all channels share are summed in fp32.
+std::vector<Tensor> gradients_of(Tape& tape, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> made;
+  for (const Tensor& input : inputs) {
+    const bool summed = input.sizes() == inputs[2].sizes() && input.sizes() != inputs[0].sizes();
+    made.push_back(tape.make(tape.name_of(input) + ".grad", input.shape.dense(),
+                             summed ? Precision::fp32 : input.precision));
+  }
+  return made;
+}
+
+/// A sum in fp32 is cast to what its operand has.
+void add_narrowed(Tape& tape, const std::string& name, const Tensor& input, Tensor gradient) {
+  if (gradient.precision != input.precision) {
+    const Tensor sum = gradient;
+    gradient =
+        tape.make(tape.name_of(input) + ".grad.narrow", input.shape.dense(), input.precision);
+    tape.launch(name + ".sums.to", pointwise_kernel(gradient, 0), {sum}, {gradient});
+  }
+  tape.add_gradient(input, gradient);
+}
+
 }  // namespace
 
 Tensor selective_scan(Tape& tape, const std::string& name, const ScanOperands& operands) {
@@ -41,25 +63,13 @@ Tensor selective_scan(Tape& tape, const std::string& name, const ScanOperands& o
   const Kernel kernel = pointwise_kernel(out, kPerState * static_cast<double>(state) + kBeside);
   tape.launch(name, kernel, inputs, std::vector{ends, plain, out});
   tape.differentiable(inputs, std::span(&out, 1), [=](Tape& t, auto gradients) {
-    std::vector<Tensor> read = inputs, made;
+    std::vector<Tensor> read = inputs;
     for (const Tensor& saved : {ends, plain, gradients[0]}) read.push_back(saved);
-    for (const Tensor& input : inputs) {
-      const bool summed = input.sizes() == inputs[2].sizes() && input.sizes() != x.sizes();
-      made.push_back(t.make(t.name_of(input) + ".grad", input.shape.dense(),
-                            summed ? Precision::fp32 : input.precision));
-    }
     Kernel backward = kernel;
     backward.flops = Flops(kBackward * kernel.flops.value());
+    const std::vector<Tensor> made = gradients_of(t, inputs);
     t.launch(name + ".backward", backward, read, made);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      Tensor gradient = made[i];
-      if (gradient.precision != inputs[i].precision) {
-        gradient = t.make(t.name_of(inputs[i]) + ".grad.narrow", inputs[i].shape.dense(),
-                          inputs[i].precision);
-        t.launch(name + ".sums.to", pointwise_kernel(gradient, 0), {made[i]}, {gradient});
-      }
-      t.add_gradient(inputs[i], gradient);
-    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) add_narrowed(t, name, inputs[i], made[i]);
   });
   return out;
 }

@@ -74,6 +74,9 @@ void add_policy_options(CLI::App& command, RunOptions& options) {
       .add_option("--least-replicas", options.least_replicas,
                   "of --policy elastic and replica-wise (default 1)")
       ->check(CLI::Range(1, 10'000'000));
+}
+
+void add_checkpoint_options(CLI::App& command, RunOptions& options) {
   command.add_option("--checkpoint-interval", options.interval,
                      "of training, to whole steps (default 60min)");
   command.add_option("--checkpoint-time", options.checkpoint_time,
@@ -123,6 +126,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1e-3, kMostRunDays));
   add_failure_options(*command, *options);
   add_policy_options(*command, *options);
+  add_checkpoint_options(*command, *options);
   add_price_options(*command, *options);
   command->add_option("--tokens", options->tokens, "also say when so many are trained, as 15e12")
       ->check(CLI::Range(1.0, 1e18));

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t kMostVariants = 10'000;
 
-/// A number from `least` to `most`, whole where `Number` is.
 template <class Number>
 Number number_in(const std::string& text, double least, double most) {
   const double number = parsed_option("--vary", text, parse_ratio);
@@ -30,56 +29,51 @@ Number number_in(const std::string& text, double least, double most) {
 
 using Setter = std::function<void(RunOptions&, const std::string&)>;
 
+Setter text_of(std::string RunOptions::*field) {
+  return [=](RunOptions& options, const std::string& value) { options.*field = value; };
+}
+
+/// A number from `least` to `most`, whole where the field is.
+template <class Number>
+Setter number_of(Number RunOptions::*field, double least, double most) {
+  return [=](RunOptions& options, const std::string& value) {
+    options.*field = number_in<Number>(value, least, most);
+  };
+}
+
+Setter word_of(std::string RunOptions::*field, const std::string& name,
+               const std::vector<std::string>& words) {
+  return [=](RunOptions& options, const std::string& value) {
+    if (std::ranges::find(words, value) == words.end())
+      throw InputError({"--vary", name + " is " + value, "give one of " + listed(words)});
+    options.*field = value;
+  };
+}
+
 /// What may vary: options whose values do not change the step.
 const std::map<std::string, Setter>& varied_options() {
+  using Run = RunOptions;
   static const std::map<std::string, Setter> kSetters = {
-      {"spares", [](RunOptions& o, const std::string& v) { o.spares = number_in<int>(v, 0, 1e6); }},
-      {"repair-crews",
-       [](RunOptions& o, const std::string& v) { o.repair_crews = number_in<int>(v, 0, 1e6); }},
-      {"failures-per-1000-node-days",
-       [](RunOptions& o, const std::string& v) {
-         o.per_1000_node_days = number_in<double>(v, 0, 1e9);
-       }},
-      {"failures", [](RunOptions& o, const std::string& v) { o.failures = v; }},
-      {"checkpoint-interval", [](RunOptions& o, const std::string& v) { o.interval = v; }},
-      {"memory-interval", [](RunOptions& o, const std::string& v) { o.memory_interval = v; }},
-      {"local-interval", [](RunOptions& o, const std::string& v) { o.local_interval = v; }},
-      {"incremental-share",
-       [](RunOptions& o, const std::string& v) {
-         o.incremental_share = number_in<double>(v, 1e-6, 1);
-       }},
-      {"full-every",
-       [](RunOptions& o, const std::string& v) { o.full_every = number_in<int>(v, 1, 1e6); }},
-      {"storage-bandwidth", [](RunOptions& o, const std::string& v) { o.storage_bandwidth = v; }},
-      {"restart", [](RunOptions& o, const std::string& v) { o.restart = v; }},
-      {"repair", [](RunOptions& o, const std::string& v) { o.repair = v; }},
-      {"detection", [](RunOptions& o, const std::string& v) { o.detection = v; }},
-      {"batch",
-       [](RunOptions& o, const std::string& v) {
-         if (v != "kept" && v != "smaller")
-           throw InputError({"--vary", "batch is " + v, "give kept or smaller"});
-         o.batch = v;
-       }},
-      {"stragglers",
-       [](RunOptions& o, const std::string& v) {
-         if (v != "evict" && v != "keep")
-           throw InputError({"--vary", "stragglers is " + v, "give evict or keep"});
-         o.stragglers = v;
-       }},
-      {"least-replicas",
-       [](RunOptions& o, const std::string& v) { o.least_replicas = number_in<int>(v, 1, 1e7); }},
-      {"collective-timeout", [](RunOptions& o, const std::string& v) { o.collective_timeout = v; }},
-      {"heartbeat", [](RunOptions& o, const std::string& v) { o.heartbeat = v; }},
-      {"progress-steps",
-       [](RunOptions& o, const std::string& v) {
-         o.progress_steps = number_in<double>(v, 0, 1e6);
-       }},
-      {"policy",
-       [](RunOptions& o, const std::string& v) {
-         if (v != "restart" && v != "elastic" && v != "replica-wise")
-           throw InputError({"--vary", "policy is " + v, "give restart, elastic or replica-wise"});
-         o.policy = v;
-       }},
+      {"spares", number_of(&Run::spares, 0, 1e6)},
+      {"repair-crews", number_of(&Run::repair_crews, 0, 1e6)},
+      {"failures-per-1000-node-days", number_of(&Run::per_1000_node_days, 0, 1e9)},
+      {"failures", text_of(&Run::failures)},
+      {"checkpoint-interval", text_of(&Run::interval)},
+      {"memory-interval", text_of(&Run::memory_interval)},
+      {"local-interval", text_of(&Run::local_interval)},
+      {"incremental-share", number_of(&Run::incremental_share, 1e-6, 1)},
+      {"full-every", number_of(&Run::full_every, 1, 1e6)},
+      {"storage-bandwidth", text_of(&Run::storage_bandwidth)},
+      {"restart", text_of(&Run::restart)},
+      {"repair", text_of(&Run::repair)},
+      {"detection", text_of(&Run::detection)},
+      {"batch", word_of(&Run::batch, "batch", {"kept", "smaller"})},
+      {"stragglers", word_of(&Run::stragglers, "stragglers", {"evict", "keep"})},
+      {"least-replicas", number_of(&Run::least_replicas, 1, 1e7)},
+      {"collective-timeout", text_of(&Run::collective_timeout)},
+      {"heartbeat", text_of(&Run::heartbeat)},
+      {"progress-steps", number_of(&Run::progress_steps, 0, 1e6)},
+      {"policy", word_of(&Run::policy, "policy", {"restart", "elastic", "replica-wise"})},
   };
   return kSetters;
 }

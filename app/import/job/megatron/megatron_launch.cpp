@@ -278,6 +278,23 @@ std::string started_program(const ShellScript& script) {
   return "";
 }
 
+[[noreturn]] void refuse_without_launch(const ScriptText& source) {
+  const auto& [text, name, script] = source;
+  if (text.find("model.tensor_model_parallel_size") != std::string::npos ||
+      text.find("trainer.num_nodes") != std::string::npos)
+    throw InputError({name,
+                      "holds settings of NeMo (model.num_layers=...), not Megatron's arguments",
+                      "give the arguments as --num-layers and so on, or write a scenario"});
+  const bool ended = !script.ended.empty();
+  throw InputError(
+      {ended ? script.ended : name,
+       ended ? "the script ends here and starts no training"
+             : started_program(script) + "holds no command with options such as --num-layers",
+       ended ? "give what it asks for: --args for its arguments, --define for variables"
+             : "give a launch script of Megatron-LM, or its arguments; of another "
+               "program the model's config.json with --framework"});
+}
+
 }  // namespace
 
 std::string hint_for_unknown(const std::string& value, const ShellScript& script) {
@@ -360,19 +377,7 @@ std::vector<MegatronLaunch> megatron_launches(const std::string& text, const She
   if (!launches.empty()) return launches;
   if (auto problem = problem_of_foreign_program(script, name)) throw InputError({*problem});
   if (!others.empty()) throw InputError(std::move(others));
-  if (text.find("model.tensor_model_parallel_size") != std::string::npos ||
-      text.find("trainer.num_nodes") != std::string::npos)
-    throw InputError({name,
-                      "holds settings of NeMo (model.num_layers=...), not Megatron's arguments",
-                      "give the arguments as --num-layers and so on, or write a scenario"});
-  const bool ended = !script.ended.empty();
-  throw InputError(
-      {ended ? script.ended : name,
-       ended ? "the script ends here and starts no training"
-             : started_program(script) + "holds no command with options such as --num-layers",
-       ended ? "give what it asks for: --args for its arguments, --define for variables"
-             : "give a launch script of Megatron-LM, or its arguments; of another "
-               "program the model's config.json with --framework"});
+  refuse_without_launch(source);
 }
 
 }  // namespace tessera

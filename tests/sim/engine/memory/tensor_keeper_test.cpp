@@ -33,54 +33,75 @@ struct TestStep {
   Bytes peak;     ///< where nothing leaves
 };
 
+/// Sizes of the tensors of `ops`, and the op that reads or makes each last.
+struct TestTensors {
+  explicit TestTensors(const std::vector<TestOp>& ops) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      for (const int tensor : ops[i].reads) last[static_cast<std::size_t>(tensor)] = i;
+      for (const Bytes bytes : ops[i].makes) {
+        sizes.push_back(bytes);
+        last.push_back(i);
+      }
+    }
+  }
+
+  ProgramBlock block() const {
+    ProgramBlock block{.name = "step"};
+    for (std::size_t t = 0; t < sizes.size(); ++t)
+      block.storages.push_back(
+          {"t" + std::to_string(t), TensorRole::saved_activation, StorageScope::local, sizes[t]});
+    return block;
+  }
+
+  std::vector<Bytes> sizes;
+  std::vector<std::size_t> last;
+};
+
+/// What op `i` allocates, touches and frees; tensors from `next` on are its own. Returns its
+/// working set.
+Bytes fill_segment(const TestOp& op, std::size_t i, const TestTensors& tensors, int& next,
+                   Segment& segment) {
+  segment.block = 0;
+  segment.repeatable = op.forward && op.repeatable;
+  std::set<int> touched(op.reads.begin(), op.reads.end());
+  for (const Bytes bytes : op.makes) {
+    touched.insert(next);
+    segment.writes.emplace_back(next);
+    segment.memory.push_back({MemoryEventKind::allocate, 0, StorageId(next++), bytes});
+    segment.peak_above_start += bytes;
+  }
+  Bytes working, freed;
+  for (const int tensor : op.overwrites) segment.writes.emplace_back(tensor);
+  for (const int tensor : touched) {
+    const auto at = static_cast<std::size_t>(tensor);
+    segment.touches.emplace_back(tensor);
+    working += tensors.sizes[at];
+    if (tensors.last[at] != i) continue;
+    segment.memory.push_back({MemoryEventKind::free, 0, StorageId(tensor), tensors.sizes[at]});
+    freed += tensors.sizes[at];
+  }
+  segment.net_memory = segment.peak_above_start - freed;
+  return working;
+}
+
 /// The step that runs `ops` one behind the other; a tensor goes behind its last reader.
 TestStep step_of(const std::vector<TestOp>& ops, double link_slower) {
   ProgramBuilder builder;
-  std::vector<Bytes> sizes;
-  std::vector<std::size_t> last;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    builder.kernels(0, ops[i].time);
+  for (const TestOp& op : ops) {
+    builder.kernels(0, op.time);
     builder.last(0).micro_batch = 0;
-    builder.last(0).phase = ops[i].forward ? Phase::forward : Phase::backward;
-    for (const int tensor : ops[i].reads) last[static_cast<std::size_t>(tensor)] = i;
-    for (const Bytes bytes : ops[i].makes) {
-      sizes.push_back(bytes);
-      last.push_back(i);
-    }
+    builder.last(0).phase = op.forward ? Phase::forward : Phase::backward;
   }
   ClusterSpec cluster = switched_node(1);
   cluster.node.gpu.pcie_bandwidth = cluster.node.gpu.pcie_bandwidth / link_slower;
   TestStep step{.timed = builder.on(cluster), .largest = {}, .peak = {}};
-  ProgramBlock block{.name = "step"};
-  for (std::size_t t = 0; t < sizes.size(); ++t)
-    block.storages.push_back(
-        {"t" + std::to_string(t), TensorRole::saved_activation, StorageScope::local, sizes[t]});
-  step.timed.program.blocks.push_back(block);
+  const TestTensors tensors(ops);
+  step.timed.program.blocks.push_back(tensors.block());
   int next = 0;
   Bytes level;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     Segment& segment = step.timed.program.segments[i];
-    segment.block = 0;
-    segment.repeatable = ops[i].forward && ops[i].repeatable;
-    std::set<int> touched(ops[i].reads.begin(), ops[i].reads.end());
-    for (const Bytes bytes : ops[i].makes) {
-      touched.insert(next);
-      segment.writes.emplace_back(next);
-      segment.memory.push_back({MemoryEventKind::allocate, 0, StorageId(next++), bytes});
-      segment.peak_above_start += bytes;
-    }
-    Bytes working, freed;
-    for (const int tensor : ops[i].overwrites) segment.writes.emplace_back(tensor);
-    for (const int tensor : touched) {
-      const auto at = static_cast<std::size_t>(tensor);
-      segment.touches.emplace_back(tensor);
-      working += sizes[at];
-      if (last[at] != i) continue;
-      segment.memory.push_back({MemoryEventKind::free, 0, StorageId(tensor), sizes[at]});
-      freed += sizes[at];
-    }
-    segment.net_memory = segment.peak_above_start - freed;
-    step.largest = std::max(step.largest, working);
+    step.largest = std::max(step.largest, fill_segment(ops[i], i, tensors, next, segment));
     step.peak = std::max(step.peak, level + segment.peak_above_start);
     level += segment.net_memory;
   }
