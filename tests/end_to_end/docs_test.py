@@ -28,6 +28,12 @@ def commands(text):
 
 
 class Documentation(EndToEnd):
+    def test_the_architecture_has_a_line_for_every_target(self):
+        targets = re.findall(r"^tessera_(?:library\(|executable\(\S+ )([\w/]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.M)
+        rows = re.findall(r"^\| `([\w/]+)` \|", (ROOT / "docs/architecture.md").read_text(encoding="utf-8"), re.M)
+        self.assertGreater(len(targets), 30)
+        self.assertEqual(sorted(set(targets) - set(rows)), [])
+
     def checkout(self, name):
         """A folder of this name that looks like a checkout."""
         folder = self.folder / name

@@ -20,13 +20,13 @@
 #include "hw/units/text.h"
 #include "predictor/weights/weights.h"
 #include "sim/config/load.h"
-#include "sim/engine/engine.h"
 #include "sim/formats/output_file.h"
 #include "sim/plan/memory/plan_progress.h"
 #include "sim/plan/plan.h"
 #include "sim/process/answer.h"
 #include "sim/report/text/memory_plan_text.h"
 #include "sim/scenario/names.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 namespace {
@@ -99,7 +99,10 @@ class BudgetReader {
 
 /// Memory of every stage over a simulated step, with the step's time (memory_of_stages()).
 nlohmann::ordered_json simulated_memory(const TimedProgram& timed) {
-  return forked([&] { return memory_of_stages(timed, simulate(timed)); });
+  return forked([&] {
+    const StepRun run = run_step(timed, Recording::every_change);
+    return memory_of_stages(run.timed, run.timeline);
+  });
 }
 
 Seconds step_time_of(const nlohmann::ordered_json& memory) {
