@@ -1,6 +1,7 @@
 #include "sim/config/suggest.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -23,9 +24,16 @@ double replacement_cost(char a, char b) {
   return plain(a) == plain(b) ? kCaseCost : 1;
 }
 
+/// Of a longer word, in either case.
+bool is_beginning(std::string_view word, std::string_view candidate) {
+  return word.size() >= kShortestBeginning && candidate.size() > word.size() &&
+         std::ranges::equal(word, candidate.substr(0, word.size()), {}, plain, plain);
+}
+
+/// The beginning up to a hyphen is nearer than any wrong letter: H200 is H200-SXM5-141GB, not H20.
 double distance_to(std::string_view word, std::string_view candidate) {
-  const bool begins = word.size() >= kShortestBeginning && candidate.starts_with(word);
-  return begins ? 1 : spelling_distance(word, candidate);
+  if (!is_beginning(word, candidate)) return spelling_distance(word, candidate);
+  return plain(candidate[word.size()]) == '_' ? 0.5 : 1;
 }
 
 }  // namespace
@@ -73,13 +81,9 @@ std::string listed(std::span<const std::string> words) {
 std::vector<std::string> completions(std::string_view word,
                                      std::span<const std::string> candidates) {
   std::vector<std::string> found;
-  if (word.size() < kShortestBeginning) return found;
-  for (const std::string& candidate : candidates) {
-    const bool begins =
-        candidate.size() > word.size() &&
-        std::ranges::equal(word, candidate.substr(0, word.size()), {}, plain, plain);
-    if (begins) found.push_back(candidate);
-  }
+  std::ranges::copy_if(candidates, std::back_inserter(found), [word](const std::string& candidate) {
+    return is_beginning(word, candidate);
+  });
   return found;
 }
 

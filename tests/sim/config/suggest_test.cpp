@@ -40,6 +40,13 @@ TEST(Suggest, TheBeginningOfSeveralWordsGetsThoseAlone) {
   EXPECT_TRUE(completions("H1", gpus).empty());  // two letters begin too much
 }
 
+TEST(Suggest, AWholePartOfANameIsNearerThanAWrongLetter) {
+  const std::vector<std::string> gpus{"H20", "H200-SXM5-141GB"};
+  EXPECT_EQ(suggestion("H200", gpus), "did you mean H200-SXM5-141GB?");
+  EXPECT_EQ(suggestion("h200", gpus), "did you mean H200-SXM5-141GB?");
+  EXPECT_EQ(nearest("H20", gpus), "H20");
+}
+
 TEST(Suggest, AWordThatResemblesNothingGetsTheList) {
   EXPECT_EQ(nearest("zero", kWords), "");
   EXPECT_EQ(suggestion("zero", kWords), "use one of tensor, pipeline or data");
