@@ -67,6 +67,11 @@ Json counts_json(const SearchCounts& counts) {
           {"not_looked_at", counts.left}};
 }
 
+Json too_large_json(const std::optional<TooLarge>& layout) {
+  if (!layout) return nullptr;
+  return {{"layout", to_text(layout->layout)}, {"memory_bytes", layout->memory.value()}};
+}
+
 Json case_json(const SearchCase& of, const std::vector<SearchCase>& cases, std::size_t top) {
   Json best = Json::array(), front = Json::array();
   for (std::size_t i = 0; i < std::min(top, of.found.fitting.size()); ++i)
@@ -87,6 +92,7 @@ Json case_json(const SearchCase& of, const std::vector<SearchCase>& cases, std::
       {"counts", counts_json(of.found.counts)},
       {"proven", of.found.proven()},
       {"proven_layouts", std::min(best.size(), of.found.proven_layouts())},
+      {"smallest_too_large", too_large_json(of.found.smallest_too_large)},
       {"ended", word_of(of.found.end)},
       {"open_lower_bound_s",
        of.found.open_bound ? Json(of.found.open_bound->value()) : Json(nullptr)},

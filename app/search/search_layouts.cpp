@@ -110,14 +110,17 @@ class LayoutSearch {
 
   void add(const Candidate& candidate) {
     if (candidate.bound.memory > capacity())
-      leave_out(candidate.layout);
+      leave_out(candidate.layout, candidate.bound.memory);
     else
       open_.add(candidate);
   }
 
   /// Too large as it is: its turn comes with a plan. Where a layout fits, its plan does nothing.
-  void leave_out(Layout layout) {
+  void leave_out(Layout layout, Bytes memory) {
     ++result_.counts.too_large;
+    std::optional<TooLarge>& smallest = result_.smallest_too_large;
+    if (!smallest || std::pair(memory, layout) < std::pair(smallest->memory, smallest->layout))
+      smallest = {.layout = layout, .memory = memory};
     if (!plans_ || layout.planned || !can_be_planned(layout)) return;
     layout.planned = true;
     --waiting_;
@@ -209,7 +212,7 @@ class LayoutSearch {
   void take_bound(const Candidate& of, const LayoutBound& bound) {
     if (all_bounded_) return add({bound, of.layout, finer(of)});
     if (bound.memory <= capacity()) return open_.add_recipe({bound, of.layout, BoundLevel::walked});
-    leave_out(of.layout);
+    leave_out(of.layout, bound.memory);
     go_on_with_recipe(of.layout);
   }
 
@@ -228,7 +231,7 @@ class LayoutSearch {
   void take(LayoutResult simulated) {
     ++result_.counts.simulated;
     if (!simulated.fits) {
-      leave_out(simulated.layout);
+      leave_out(simulated.layout, simulated.memory.total());
       return go_on_with_recipe(simulated.layout);
     }
     const auto earlier = [](const LayoutResult& a, const LayoutResult& b) {

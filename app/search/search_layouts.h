@@ -40,6 +40,12 @@ struct SearchOptions {
   std::function<void(const SearchResult&)> progress = [](const SearchResult&) {};
 };
 
+/// A layout that is too large, and what it needs at least.
+struct TooLarge {
+  Layout layout;
+  Bytes memory;  ///< of a GPU: simulated, or a lower bound
+};
+
 /// Why a search ended.
 enum class SearchEnd : std::uint8_t { complete, out_of_time, interrupted };
 
@@ -48,6 +54,7 @@ struct SearchResult {
   /// fastest of all legal layouts where `proven()`.
   std::vector<LayoutResult> fitting;
   SearchCounts counts;
+  std::optional<TooLarge> smallest_too_large;
   SearchEnd end = SearchEnd::complete;
   /// No layout without an answer that could still be among the best is faster; 0: not every layout
   /// has a bound yet. Empty where all that could be have an answer.

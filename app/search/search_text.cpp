@@ -76,6 +76,14 @@ std::string job_text(const SearchCase& of) {
                    static_cast<long long>(of.global_batch));
 }
 
+std::string nothing_fits_text(const SearchCase& of) {
+  if (!of.found.smallest_too_large) return "no layout fits\n";
+  const TooLarge& smallest = *of.found.smallest_too_large;
+  return "no layout fits: the smallest, " + to_text(smallest.layout) + ", needs at least " +
+         to_short_text(smallest.memory) + " of " + to_short_text(of.gpu_memory) +
+         "; tessera fit says what holds it and what would make it fit\n";
+}
+
 std::string proof_text(const SearchCase& of, std::size_t top) {
   const SearchResult& found = of.found;
   if (!found.proven()) {
@@ -95,7 +103,7 @@ std::string proof_text(const SearchCase& of, std::size_t top) {
                                  : "not every layout has a lower bound yet";
     return known + why + ": " + open + "\n";
   }
-  if (found.fitting.empty()) return "no layout fits\n";
+  if (found.fitting.empty()) return nothing_fits_text(of);
   const std::size_t shown = std::min(top, found.fitting.size());
   return "the first " + std::to_string(shown) + (shown == 1 ? " is" : " are") +
          " the fastest of all layouts that fit\n";

@@ -96,5 +96,17 @@ TEST(SearchAnswer, WhatIsNotProvenSaysSo) {
   EXPECT_THAT(search_text({}, {of}, 1), Not(HasSubstr("no layout fits")));
 }
 
+TEST(SearchAnswer, WhereNothingFitsTheSmallestSaysWhatItLacks) {
+  SearchCase of = case_of("A", 2, 1);
+  of.gpu_memory = Bytes(24) * (std::int64_t{1} << 30);
+  of.found.fitting.clear();
+  of.found.smallest_too_large = {.layout = {.tensor = 4},
+                                 .memory = Bytes(30) * (std::int64_t{1} << 30)};
+  EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("no layout fits: the smallest, tp 4"));
+  EXPECT_THAT(search_text({}, {of}, 1), HasSubstr("needs at least 30.0 GiB of 24.0 GiB"));
+  const auto json = nlohmann::json::parse(search_json({}, {of}, 1))["cases"][0];
+  EXPECT_EQ(json["smallest_too_large"]["memory_bytes"], 30LL << 30);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -97,7 +97,12 @@ TEST(SearchLayouts, PlansMakeFitWhatIsTooLargeWithoutThem) {
   space.recompute = {Recompute::none};
   space.micro_batches = {4, 8};
   const SearchOptions options{.top = 1, .jobs = 2};
-  EXPECT_TRUE(search_layouts(base, space, test_weights(), options).fitting.empty());
+  const SearchResult none = search_layouts(base, space, test_weights(), options);
+  EXPECT_TRUE(none.fitting.empty());
+  ASSERT_TRUE(none.smallest_too_large);
+  EXPECT_GT(none.smallest_too_large->memory, base.cluster.node.gpu.memory);
+  for (const LayoutResult& each : simulated_each(base, legal_layouts(base, space).legal))
+    EXPECT_LE(none.smallest_too_large->memory, each.memory.total()) << to_text(each.layout);
   space.plans = true;
   const SearchResult found = search_layouts(base, space, test_weights(), options);
   ASSERT_FALSE(found.fitting.empty());
