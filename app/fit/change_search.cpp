@@ -25,6 +25,15 @@ NeedParts parts_of(const MemoryNeed& need) {
   return parts;
 }
 
+/// Of a part that a step holds `base` of, one change leaves `a` and another `b`: what both leave.
+/// Each takes its share. What the step itself does not hold, as the frozen weights of adapters, is
+/// as large as in either. A part may grow where another moment becomes the peak (the optimizer's,
+/// when activations are made again), which is none of the other change's.
+double left_of(double base, double a, double b) {
+  if (base <= 0) return std::max(a, b);
+  return a <= base && b <= base ? a * b / base : std::min(a, b);
+}
+
 /// "tp  + micro-batch ": the same for changes that differ in degree alone.
 std::string family_of(const FitChange& change) {
   std::string family = change.name;
@@ -61,7 +70,7 @@ class ChangeSearch {
   /// What was found not to fit surely; the ground for larger combinations.
   struct Open {
     FitChange change;
-    NeedParts ratios;  ///< of the step's parts, that it leaves
+    NeedParts parts;
   };
 
   /// A higher degree only where the lower one does not surely fit.
@@ -89,23 +98,16 @@ class ChangeSearch {
         if (found.change.kinds.size() == 1) refused_.push_back(std::move(found));
         continue;
       }
-      if (found.verdict != FitVerdict::fits) open.push_back({found.change, ratios_of(*found.need)});
+      if (found.verdict != FitVerdict::fits) open.push_back({found.change, parts_of(*found.need)});
       if (found.verdict != FitVerdict::does_not_fit) fitting_.push_back(std::move(found));
     }
     open_ = std::move(open);
   }
 
-  NeedParts ratios_of(const MemoryNeed& need) const {
-    NeedParts ratios = parts_of(need);
-    for (std::size_t part = 0; part < ratios.size(); ++part)
-      ratios[part] = base_[part] > 0 ? ratios[part] / base_[part] : 1;
-    return ratios;
-  }
-
   double estimate(const Open& a, const Open& b) const {
     double sum = 0;
     for (std::size_t part = 0; part < base_.size(); ++part)
-      sum += base_[part] * a.ratios[part] * b.ratios[part];
+      sum += left_of(base_[part], a.parts[part], b.parts[part]);
     return sum;
   }
 

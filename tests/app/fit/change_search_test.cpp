@@ -92,6 +92,39 @@ TEST(FindChanges, PairsAreMadeOfWhatDoesNotFitAlone) {
             (std::vector<std::string>{"ZeRO-2", "ZeRO-1 + recompute selective", "recompute full"}));
 }
 
+/// Adapters freeze 50 GiB of weights in place of 80 GiB of states; recomputed, 60 GiB of
+/// activations become 6, and a moment with 40 GiB of temporary tensors, which adapters do not have,
+/// the peak.
+std::vector<ChangeNeed> adapters_and_recomputation(const std::vector<FitChange>& changes) {
+  std::vector<ChangeNeed> found;
+  for (const FitChange& change : changes) {
+    const bool adapters = change.name.find("LoRA") != std::string::npos;
+    const bool full = change.name.find("full") != std::string::npos;
+    ChangeNeed each{.change = change, .need = {}, .refused = {}};
+    each.need = need_of(adapters ? 0_B : 80_GiB, full ? 6_GiB : 60_GiB);
+    each.need->parts[MemoryCategory::buffers] = adapters ? 50_GiB : 0_B;
+    each.need->parts[MemoryCategory::temporary] = full && !adapters ? 40_GiB : 1_GiB;
+    each.need->device.allocated = each.need->device.reserved = each.need->parts.total();
+    const Bytes total = each.need->device.total();
+    each.verdict = total <= 80_GiB ? FitVerdict::fits : FitVerdict::does_not_fit;
+    found.push_back(std::move(each));
+  }
+  return found;
+}
+
+TEST(FindChanges, PartsThatOneChangeAddsAreCountedAndThoseOfAnotherPeakAreNot) {
+  const std::vector<FitChange> singles{change("recompute selective", ChangeKind::recompute, 1),
+                                       change("recompute full", ChangeKind::recompute, 4),
+                                       change("LoRA", ChangeKind::adapters, 6)};
+  MemoryNeed base = need_of(80_GiB, 60_GiB);
+  base.parts[MemoryCategory::temporary] = 1_GiB;
+  base.device.allocated = base.device.reserved = base.parts.total();
+  // One pair alone is looked at: 50 + 6 + 1 fits, selective's 50 + 60 + 1 does not.
+  const FoundChanges found =
+      find_changes(eight_replicas(), base, singles, adapters_and_recomputation, 1, 1);
+  EXPECT_EQ(names_of(found.fitting), (std::vector<std::string>{"recompute full + LoRA"}));
+}
+
 TEST(FindChanges, RefusedOnesAreToldOnceForAllDegrees) {
   Steps steps;
   const FoundChanges found =
