@@ -41,7 +41,7 @@ ImportedJob job_of_model(const std::string& id_or_file, JobOptions options,
   options.model = id_or_file;
   options.longest_sequence = model.max_positions;
   set_model_and_framework(draft, options, model.name, plain ? "hf-eager" : "megatron");
-  assume_precision(draft, options, plain && options.framework.empty());
+  assume_precision(draft, options, plain && !sees && options.framework.empty());
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {.width = options.replica_gpus});
   ImportedJob job = draft.finish({});
