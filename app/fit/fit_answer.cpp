@@ -9,30 +9,18 @@
 
 #include "app/fit/change_search.h"
 #include "hw/units/input_error.h"
+#include "hw/units/parallel_for.h"
 #include "hw/units/precision.h"
 #include "sim/process/answer.h"
+#include "sim/process/started_call.h"
+#include "sim/step/run_step.h"
 
 namespace tessera {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceMemory, allocated, reserved, context, communicators)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FitStep, device, capacity, time, verdict, refused)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargestSize, fits, sure, limit)
-void to_json(nlohmann::json& json, const CategoryBytes& bytes) {
-  json = bytes.all();
-}
-void from_json(const nlohmann::json& json, CategoryBytes& bytes) {
-  bytes = CategoryBytes(json.get<CategoryBytes::All>());
-}
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryNeed, stage, parts, device, capacity)
 
 namespace {
-
-/// What a change needs, or why the rules refuse it.
-struct FoundNeed {
-  std::optional<MemoryNeed> need;
-  std::string refused;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FoundNeed, need, refused)
 
 /// Fewer changes than this, and larger combinations are looked at.
 constexpr std::size_t kEnoughChanges = 4;
@@ -77,25 +65,22 @@ class FitQuestion {
     answer_.not_simulated = changes_not_simulated(scenario_, options_.plans);
   }
 
-  /// The step itself, and the largest sizes, side by side.
+  /// The step itself, and the largest sizes beside it.
   void simulate_and_measure() {
-    const bool has_sequences = scenario_.model.family != ModelFamily::vision;
-    using nlohmann::json;
-    std::vector<std::function<json()>> calls{
-        [&] { return json(simulated_step(scenario_, weights_)); },
-        [&] { return json(largest_micro_batch()); }};
-    if (has_sequences) calls.emplace_back([&] { return json(longest_sequence()); });
-    const auto answers = forked_each(calls, options_.jobs);
-    answer_.micro_batch = answers[1].value().get<LargestSize>();
-    if (has_sequences) answer_.sequence = answers[2].value().get<LargestSize>();
-    answer_.step = base_step(answers[0]);
+    const std::function<FitStep()> simulate = [&] { return simulated_step(scenario_, weights_); };
+    StartedCall<FitStep> step(simulate);
+    answer_.micro_batch = largest_micro_batch();
+    if (scenario_.model.family != ModelFamily::vision) answer_.sequence = longest_sequence();
+    answer_.step = base_step(std::move(step).answer());
   }
 
+  std::size_t threads() const { return static_cast<std::size_t>(options_.jobs); }
+
   /// A step that may not take more than a limit ends with an error where it would.
-  FitStep base_step(const ForkedAnswer<nlohmann::json>& step) const {
+  FitStep base_step(const ForkedAnswer<FitStep>& step) const {
     const bool may_end =
         scenario_.memory.limit > Bytes(0) || scenario_.memory.planner != MemoryPlanner::off;
-    if (step.error.empty() || !may_end) return step.value().get<FitStep>();
+    if (step.error.empty() || !may_end) return step.value();
     return {.device = answer_.need.device,
             .capacity = answer_.need.capacity,
             .time = std::nullopt,
@@ -155,38 +140,23 @@ class FitQuestion {
     return largest(settings, {.unit = unit, .most = most / unit, .first = length / unit});
   }
 
-  FoundNeed need_of(const FitChange& change) const {
+  ChangeNeed need_of(const FitChange& change) const {
+    ChangeNeed found{.change = change, .need = {}, .refused = {}};
     try {
-      return {memory_need(job_.with(change.all_settings(scenario_)), weights_, NeedScope::quick),
-              {}};
+      const Scenario changed = job_.with(change.all_settings(scenario_));
+      found.need = memory_need(changed, weights_, NeedScope::quick);
+      found.verdict = verdict_of(found.need->device.total(), found.need->capacity, answer_.spread);
     } catch (const std::exception& error) {
-      return {std::nullopt, error.what()};
+      found.refused = error.what();
     }
+    return found;
   }
 
-  /// Nothing is simulated, so that a process serves for many: as many processes as run at a time.
+  /// Nothing is simulated, so that threads of this process do.
   std::vector<ChangeNeed> needs_of(const std::vector<FitChange>& changes) const {
-    const std::size_t shares = std::min<std::size_t>(changes.size(), options_.jobs);
-    std::vector<std::function<std::vector<FoundNeed>()>> calls;
-    for (std::size_t share = 0; share < shares; ++share)
-      calls.emplace_back([this, &changes, share, shares] {
-        std::vector<FoundNeed> found;
-        for (std::size_t i = share; i < changes.size(); i += shares)
-          found.push_back(need_of(changes[i]));
-        return found;
-      });
-    const auto answers = forked_each(calls, options_.jobs);
-    std::vector<ChangeNeed> needs;
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      const auto& share = answers[i % shares];
-      const FoundNeed each =
-          share.answer ? (*share.answer)[i / shares] : FoundNeed{std::nullopt, share.error};
-      ChangeNeed found{.change = changes[i], .need = each.need, .refused = each.refused};
-      if (found.need)
-        found.verdict =
-            verdict_of(found.need->device.total(), found.need->capacity, answer_.spread);
-      needs.push_back(std::move(found));
-    }
+    std::vector<ChangeNeed> needs(changes.size());
+    parallel_for(
+        changes.size(), [&](std::size_t i) { needs[i] = need_of(changes[i]); }, threads());
     return needs;
   }
 
@@ -223,7 +193,8 @@ class FitQuestion {
       calls.emplace_back([this, &change] {
         return simulated_step(job_.with(change.all_settings(scenario_)), weights_);
       });
-    const auto answers = forked_each(calls, options_.jobs);
+    const auto answers = forked_each(
+        calls, options_.jobs, [](std::size_t) {}, may_run_another_step);
     for (std::size_t i = 0; i < changes.size(); ++i) {
       if (!answers[i].answer) {
         refuse(changes[i], answers[i].error);

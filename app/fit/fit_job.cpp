@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "app/fit/job_kind.h"
@@ -40,7 +41,7 @@ ImportedJob job_of_model(const std::string& id_or_file, JobOptions options,
   options.model = id_or_file;
   options.longest_sequence = model.max_positions;
   set_model_and_framework(draft, options, model.name, plain ? "hf-eager" : "megatron");
-  assume_precision(draft, options);
+  assume_precision(draft, options, plain && !sees && options.framework.empty());
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {.width = options.replica_gpus});
   ImportedJob job = draft.finish({});
@@ -53,11 +54,8 @@ JobOptions with_model(JobOptions options, const std::string& what, const Catalog
   const fs::path folder = fs::path(what).parent_path();
   options.folder = folder.empty() ? "." : folder;
   if (options.model.empty()) return options;
-  const ModelSpec model = load_model(options.model, catalog);
-  options.longest_sequence = model.max_positions;
-  options.hidden = model.hidden;
-  options.layers = model.layers;
-  return options;
+  options.model = model_or_config(options.model);
+  return with_spec(std::move(options), load_model(options.model, catalog));
 }
 
 /// How the user lays out a model alone: what shares a copy, and how many there are. Where that is
@@ -118,6 +116,20 @@ std::vector<std::string> with_cluster(const std::string& what, const JobOptions&
   return all;
 }
 
+/// Hints that name fields of scenarios for which there are options.
+std::vector<Problem> by_options(std::vector<Problem> problems) {
+  constexpr std::string_view kField = "cluster.node_count = ";
+  for (Problem& problem : problems) {
+    if (const std::size_t at = problem.hint.find(kField); at != std::string::npos)
+      problem.hint.replace(at, kField.size(), "--nodes ");
+    if (problem.what.find("nodes without a NIC") != std::string::npos)
+      problem.hint =
+          "the job has more GPUs than a node: name a cluster of larger nodes or with a "
+          "network, or give fewer by --gpus";
+  }
+  return problems;
+}
+
 }  // namespace
 
 FitJob::Read FitJob::scenario_file(const std::string& what, const Catalog& catalog) {
@@ -159,6 +171,9 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
   if (kind == JobKind::deepspeed)
     return of_import(import_deepspeed(read_text_file(what), name, options), name, "DeepSpeed job",
                      catalog);
+  if (kind == JobKind::trainer)
+    return of_import(import_trainer_file(read_text_file(what), name, options), name,
+                     "job of Hugging Face's Trainer", catalog);
   if (kind == JobKind::accelerate)
     return of_import(import_accelerate(read_text_file(what), name, options), name, "accelerate job",
                      catalog);
@@ -173,7 +188,11 @@ FitJob::FitJob(const std::string& what, const JobOptions& options,
                std::vector<std::string> overrides, const Catalog& catalog)
     : overrides_(with_cluster(what, options, std::move(overrides), catalog)),
       read_(read(what, options, overrides_, catalog)) {
-  scenario_ = read_.source.with_overrides(overrides_);
+  try {
+    scenario_ = read_.source.with_overrides(overrides_);
+  } catch (const InputError& error) {
+    throw InputError(by_options(error.problems()));
+  }
 }
 
 Scenario FitJob::with(std::span<const std::string> settings) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/import/job/foreign_programs.h"
+#include "app/import/job/trainer/trainer_file.h"
 #include "hw/units/input_error.h"
 #include "sim/config/files/text_file.h"
 #include "sim/config/files/yaml_tree.h"
@@ -46,6 +47,7 @@ YamlNode tree_of(const std::string& file) {
 JobKind kind_of_json(const std::string& file) {
   const YamlNode tree = tree_of(file);
   if (has_any(tree, kHuggingFaceKeys)) return JobKind::hugging_face;
+  if (holds_trainer_arguments(tree)) return JobKind::trainer;
   if (has_any(tree, kDeepSpeedKeys)) return JobKind::deepspeed;
   throw InputError({shown_path(file), "is neither a model's config.json nor a DeepSpeed config",
                     "the first has model_type, the second zero_optimization or a batch size"});
@@ -56,6 +58,7 @@ JobKind kind_of_yaml(const std::string& file) {
   const YamlNode tree = tree_of(file);
   if (has_any(tree, kAccelerateKeys)) return JobKind::accelerate;
   const bool is_scenario = has_any(tree, kOwnKeys);
+  if (!is_scenario && holds_trainer_arguments(tree)) return JobKind::trainer;
   if (auto problem = problem_of_foreign_file(tree); problem && !is_scenario)
     throw InputError({*problem});
   const bool is_model = has_any(tree, kModelKeys) && !has_any(tree, kScenarioKeys);

@@ -14,6 +14,7 @@ enum class JobKind : std::uint8_t {
   hugging_face,  ///< config.json, or a folder with one
   deepspeed,
   accelerate,
+  trainer,  ///< arguments of Hugging Face's Trainer, in JSON or YAML
   torchtitan,
   megatron,  ///< a shell script, or arguments alone
 };

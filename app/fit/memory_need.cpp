@@ -76,17 +76,18 @@ NeededStep needed_step(const Scenario& scenario, const PredictorWeights& weights
 
 MemoryNeed memory_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {
   const NeededStep step = needed_step(scenario, weights, scope);
-  const bool is_alone = step.program.stages.size() == 1;
-  const int stage = is_alone ? 0 : fullest_stage(step, scope).stage;
-  const MemoryProfile profile = profile_memory(step.program, stage, step.libraries.allocator);
-  return {
-      .stage = stage,
-      .parts = profile.at_peak,
-      .device = {.allocated = profile.peak,
-                 .reserved = std::max({profile.peak, profile.reserved, step.reserved_by(stage)}),
-                 .context = step.libraries.context,
-                 .communicators = step.libraries.communicators},
-      .capacity = step.capacity};
+  const auto [stage, reserved] = fullest_stage(step, scope);
+  const AllocatorSetting& allocator = step.libraries.allocator;
+  const CategoryBytes parts = peak_memory(step.program, stage, allocator.workspaces);
+  const Bytes in_order =
+      step.times.empty() ? reserved : reserved_memory(step.program, stage, allocator);
+  return {.stage = stage,
+          .parts = parts,
+          .device = {.allocated = parts.total(),
+                     .reserved = std::max({parts.total(), reserved, in_order}),
+                     .context = step.libraries.context,
+                     .communicators = step.libraries.communicators},
+          .capacity = step.capacity};
 }
 
 Bytes total_need(const Scenario& scenario, const PredictorWeights& weights, NeedScope scope) {

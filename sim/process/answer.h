@@ -92,15 +92,16 @@ struct ForkedAnswer {
 };
 
 /// Runs all `calls`, at most `jobs` (>= 1) at a time, and returns what became of them in their
-/// order; `on_ended(n)` after each, with how many have ended.
+/// order; `on_ended(n)` after each, with how many have ended. `goes_on`: as of ForkedPool.
 template <class Answer>
 std::vector<ForkedAnswer<Answer>> forked_each(
     const std::vector<std::function<Answer()>>& calls, int jobs,
-    const std::function<void(std::size_t)>& on_ended = [](std::size_t) {}) {
+    const std::function<void(std::size_t)>& on_ended = [](std::size_t) {},
+    const std::function<bool()>& goes_on = nullptr) {
   std::vector<std::function<std::string()>> tasks;
   for (const auto& call : calls) tasks.push_back([&call] { return packed(call()); });
   std::vector<ForkedAnswer<Answer>> answers;
-  for (ForkedOutcome& outcome : run_forked_each(tasks, jobs, on_ended)) {
+  for (ForkedOutcome& outcome : run_forked_each(tasks, jobs, on_ended, goes_on)) {
     ForkedAnswer<Answer> answer{.answer = {}, .error = std::move(outcome.error)};
     if (answer.error.empty()) answer.answer = unpacked<Answer>(outcome.result);
     answers.push_back(std::move(answer));

@@ -1,6 +1,5 @@
 #include "sim/process/forked_call.h"
 
-#include <chrono>
 #include <cstddef>
 #include <utility>
 
@@ -16,7 +15,8 @@ std::vector<ForkedOutcome> run_forked_each(const std::vector<std::function<std::
                                            int jobs,
                                            const std::function<void(std::size_t)>& on_ended,
                                            const std::function<bool()>& goes_on) {
-  ForkedPool pool(jobs, std::chrono::hours(24 * 365), goes_on);
+  ForkedPool pool(jobs, kNoTimeLimit, goes_on);
+  pool.expect(calls.size());
   std::vector<ForkedOutcome> outcomes(calls.size());
   std::size_t ended = 0;
   const auto collect = [&] {

@@ -18,6 +18,8 @@ constexpr double kLongestSeconds = 3e7;
 /// Of calls that share a process, together: many forks' time, and not long to wait for at the end.
 constexpr double kSecondsPerProcess = 0.25;
 constexpr double kMostCallsPerProcess = 64;
+/// Of calls of which none has ended, so that nobody knows how long they take.
+constexpr std::size_t kMostUnknownCalls = 4;
 
 }  // namespace
 
@@ -30,9 +32,12 @@ ForkedPool::ForkedPool(int jobs, std::chrono::duration<double> limit, std::funct
 }
 
 std::size_t ForkedPool::calls_per_process() const {
-  if (!goes_on_ || ended_ == 0) return 1;
+  if (!goes_on_) return 1;
+  if (ended_ == 0) return std::clamp<std::size_t>(share_, 1, kMostUnknownCalls);
   const double each = std::max(busy_.count() / static_cast<double>(ended_), 1e-6);
-  return static_cast<std::size_t>(std::clamp(kSecondsPerProcess / each, 1.0, kMostCallsPerProcess));
+  const double quick = std::clamp(kSecondsPerProcess / each, 1.0, kMostCallsPerProcess);
+  const auto calls = static_cast<std::size_t>(quick);
+  return share_ > 0 ? std::min(calls, share_) : calls;
 }
 
 void ForkedPool::start(std::size_t id, std::function<std::string()> call) {

@@ -21,6 +21,9 @@ struct EndedCall {
   std::chrono::duration<double> took{};
 };
 
+/// A year.
+inline constexpr std::chrono::hours kNoTimeLimit(24 * 365);
+
 /// Calls in other processes, handed in one at a time, some of them at once. Those under way end
 /// with the pool.
 class ForkedPool {
@@ -30,6 +33,9 @@ class ForkedPool {
   /// there that another may follow; otherwise each has its own.
   ForkedPool(int jobs, std::chrono::duration<double> limit,
              std::function<bool()> goes_on = nullptr);
+
+  /// So many `calls` are going to be started: none of the processes gets more than its share.
+  void expect(std::size_t calls) { share_ = (calls + jobs_ - 1) / jobs_; }
 
   bool full() const {
     return running_.size() >= jobs_ && waiting_.size() + 1 >= calls_per_process();
@@ -72,6 +78,7 @@ class ForkedPool {
   std::list<Running> running_;
   std::chrono::duration<double> busy_{};  ///< of the calls that have ended
   std::size_t ended_ = 0;
+  std::size_t share_ = 0;  ///< of a process, of all calls; 0: nobody knows
 };
 
 }  // namespace tessera

@@ -49,6 +49,14 @@ class Snapshots(EndToEnd):
         file.write_bytes(pickle.dumps(value, protocol))
         return file
 
+    def test_reads_the_device_that_a_process_computes_on(self):
+        other = snapshot()
+        stray = {**other["segments"][0], "total_size": 2 * MIB, "allocated_size": 0, "blocks": [
+            {"address": BASE, "size": 2 * MIB, "requested_size": 0, "state": "inactive", "frames": []}]}
+        value = {**other, "segments": [stray, {**other["segments"][0], "device": 1}], "device_traces": [[], other["device_traces"][0]]}
+        answer = json.loads(self.answer("snapshot", "read", self.write(value), "--format", "json"))
+        self.assertEqual(answer["measured"]["allocated_bytes"], (12 + 20 + 12) * MIB)
+
     def test_reads_what_pickle_writes_in_every_protocol(self):
         for protocol in (2, 3, 4, 5):
             with self.subTest(protocol=protocol):

@@ -59,7 +59,11 @@ void read_gemma2(ConfigReader& in, ModelSpec& model) {
   model.attention_softcap = caps(in, "attn_logit_softcapping", false);
   model.logit_softcap = caps(in, "final_logit_softcapping", false);
   in.has("cache_implementation");
-  read_window(in, model, in.dimension_or("sliding_window", 4096), 2);
+  const std::int64_t window = in.dimension_or("sliding_window", 4096);
+  if (in.dimension_or("sliding_window_size", window) != window)
+    in.fail("sliding_window_size", "differs from sliding_window = " + std::to_string(window),
+            "take it out: transformers reads sliding_window");
+  read_window(in, model, window, 2);
 }
 
 void read_gemma3(ConfigReader& in, ModelSpec& model) {

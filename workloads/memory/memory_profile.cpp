@@ -75,6 +75,23 @@ Bytes missing_bytes(const MemoryProfile& profile, const AllocatorSetting& alloca
   return std::max(profile.peak - budget, profile.reserved - allocator.capacity);
 }
 
+CategoryBytes peak_memory(const Program& program, int stage, Bytes workspaces) {
+  const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
+  CategoryBytes used = rank.static_parts;
+  used[MemoryCategory::workspace] += workspaces;
+  CategoryBytes highest = used;
+  Bytes above;  // the highest
+  replay_memory(program, stage, telling_micro_batches(rank), [&](const MemoryStep& step) {
+    const Bytes change = step.allocates ? step.allocation.bytes : -step.allocation.bytes;
+    used[step.allocation.category] += change;
+    above += change;
+    if (above <= Bytes(0)) return;
+    highest = used;
+    above = Bytes(0);
+  });
+  return highest;
+}
+
 MemoryProfile profile_memory(const Program& program, int stage, const AllocatorSetting& setting) {
   const RankProgram& rank = program.stages[static_cast<std::size_t>(stage)];
   const int micro_batches = telling_micro_batches(rank);

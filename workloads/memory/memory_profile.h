@@ -55,6 +55,9 @@ std::vector<StaticTensor> static_tensors(const Program& program, int stage, Byte
 
 MemoryProfile profile_memory(const Program& program, int stage, const AllocatorSetting& setting);
 
+/// `MemoryProfile::at_peak` alone, whose total is the peak, for a third of the time.
+CategoryBytes peak_memory(const Program& program, int stage, Bytes workspaces);
+
 /// `MemoryProfile::reserved` alone, for less time; with `times` of a host that runs ahead.
 Bytes reserved_memory(const Program& program, int stage, const AllocatorSetting& setting,
                       const LaunchTimes& times = {});

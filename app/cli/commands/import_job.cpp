@@ -103,10 +103,9 @@ void run_import_job(ImportJobCommand& command) {
                       "name the cluster; without one, DGX H100 are assumed for the job's GPUs"});
   for (const std::string& definition : command.definitions) define(definition, command.options);
   if (!command.options.model.empty()) {
-    const ModelSpec model = load_model(command.options.model, shipped_catalog());
-    command.options.longest_sequence = model.max_positions;
-    command.options.hidden = model.hidden;
-    command.options.layers = model.layers;
+    command.options.model = model_or_config(command.options.model);
+    command.options =
+        with_spec(command.options, load_model(command.options.model, shipped_catalog()));
   }
   if (!command.options.cluster.empty()) {
     const ClusterSpec cluster = load_cluster(command.options.cluster, shipped_catalog());

@@ -1,6 +1,8 @@
 // tessera snapshot read: what torch.cuda.memory recorded, alone or beside a simulated step.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/cli/commands.h"
@@ -23,17 +25,30 @@ struct SnapshotCommand {
   std::string scenario;
   std::vector<std::string> overrides;
   std::string format;
-  int device = -1;  ///< -1: the first that recorded something
+  int device = -1;  ///< -1: the one with most events, then with most memory
   int stage = -1;   ///< -1: the fullest
 };
 
+/// Of a rank's process the one that it computes on: others may hold what was loaded there by
+/// mistake.
+int busiest(const std::vector<MemorySnapshot>& devices) {
+  const auto most = std::ranges::max_element(devices, {}, [](const MemorySnapshot& device) {
+    return std::pair(device.events.size(), device.segments.size());
+  });
+  return static_cast<int>(most - devices.begin());
+}
+
 const MemorySnapshot& chosen(const std::vector<MemorySnapshot>& devices,
                              const SnapshotCommand& command) {
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    const bool has_any = !devices[d].segments.empty() || !devices[d].events.empty();
-    if (command.device < 0 ? has_any : static_cast<std::size_t>(command.device) == d)
-      return devices[d];
-  }
+  const auto device =
+      static_cast<std::size_t>(command.device < 0 ? busiest(devices) : command.device);
+  const bool is_there = device < devices.size();
+  const bool is_empty =
+      is_there && devices[device].segments.empty() && devices[device].events.empty();
+  if (command.device < 0 && (!is_there || is_empty))
+    throw InputError({shown_path(command.file), "holds no memory of any device",
+                      "record with torch.cuda.memory._record_memory_history()"});
+  if (is_there) return devices[device];
   throw InputError({"--device",
                     std::to_string(command.device) + ": " + shown_path(command.file) +
                         " has devices 0 to " + std::to_string(devices.size() - 1),
@@ -80,7 +95,7 @@ void add_snapshot_command(CLI::App& app) {
       ->required();
   read->add_option("--scenario", options->scenario, "the step that was recorded");
   add_set_option(*read, options->overrides);
-  read->add_option("--device", options->device, "of several; the first that held something")
+  read->add_option("--device", options->device, "of several; the one that did most")
       ->check(CLI::Range(0, 1023));
   read->add_option("--stage", options->stage, "pipeline stage; the fullest")
       ->check(CLI::Range(0, 100000));

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "app/import/job/accelerate_keys.h"
 #include "app/import/job/deepspeed_config.h"
 #include "app/import/job/imported_job.h"
 #include "app/import/job/scenario_draft.h"
+#include "app/import/job/trainer/trainer_file.h"
 #include "hw/units/lower_case.h"
 #include "sim/config/files/text_file.h"
 
@@ -36,7 +38,7 @@ class AccelerateJob {
     sizes_.gpus = kind == "NO" ? 1 : in_.integer("num_processes").value_or(0);
     if (kind == "NO") in_.integer("num_processes");
     nodes_ = in_.integer("num_machines").value_or(1);
-    sizes_.nodes = nodes_;
+    if (options_.gpus == 0) sizes_.nodes = nodes_;
     sizes_.accumulation = in_.integer("gradient_accumulation_steps").value_or(0);
     read_parallelism(kind);
     read_kind(kind);
@@ -183,9 +185,18 @@ class AccelerateJob {
       draft_.set("training.recompute", "full");
   }
 
+  /// The job's own nodes, else those of the cluster.
+  std::int64_t gpus_of_a_node() const {
+    const bool says = sizes_.gpus > 0 && options_.gpus == 0;
+    if (says) return std::max<std::int64_t>(1, sizes_.gpus / std::max<std::int64_t>(1, nodes_));
+    constexpr std::int64_t kUsual = 8;
+    const std::int64_t gpus = options_.gpus > 0 ? options_.gpus : options_.cluster_gpus;
+    const std::int64_t of_node = options_.node_gpus > 0 ? options_.node_gpus : kUsual;
+    return gpus > 0 ? std::min(gpus, of_node) : of_node;
+  }
+
   void set_hybrid_group() {
-    const std::int64_t per_node =
-        std::max<std::int64_t>(1, sizes_.gpus / std::max<std::int64_t>(1, nodes_));
+    const std::int64_t per_node = gpus_of_a_node();
     draft_.set("training.data_parallel.shard_group", per_node);
     draft_.assume("shards are divided within a node of " + std::to_string(per_node) + " GPUs");
   }
@@ -231,7 +242,7 @@ class AccelerateJob {
     const std::int64_t accumulation = sizes_.accumulation;
     sizes_ = sizes;
     sizes_.gpus = gpus;
-    sizes_.nodes = nodes_;
+    sizes_.nodes = options_.gpus == 0 ? nodes_ : 0;
     if (sizes_.accumulation == 0 || (follows && accumulation > 0))
       sizes_.accumulation = accumulation;
   }
@@ -357,6 +368,8 @@ class AccelerateJob {
 
 ImportedJob import_accelerate(const std::string& text, const std::string& name,
                               const JobOptions& options) {
+  const YamlNode tree = parse_yaml(text, std::make_shared<Origin>(Origin{name, "", true}));
+  if (holds_trainer_arguments(tree)) return import_trainer_file(text, name, options);
   return import_accelerate_fields(read_fields(text, name), name, options);
 }
 

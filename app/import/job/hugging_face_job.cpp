@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "app/import/job/imported_job.h"
@@ -34,6 +35,19 @@ std::int64_t tokens_of(const JobOptions& options) {
 
 }  // namespace
 
+std::string model_or_config(const std::string& model) {
+  const std::filesystem::path config = std::filesystem::path(model) / "config.json";
+  return std::filesystem::is_regular_file(config) ? config.string() : model;
+}
+
+JobOptions with_spec(JobOptions options, const ModelSpec& model) {
+  options.longest_sequence = model.max_positions;
+  options.hidden = model.hidden;
+  options.layers = model.layers;
+  options.spec = std::make_shared<const ModelSpec>(model);
+  return options;
+}
+
 ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOptions& given) {
   HuggingFaceTree read = read_hugging_face_tree(file, given.lenient);
   ScenarioDraft draft;
@@ -52,7 +66,7 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   if (!beyond.empty())
     draft.assume("framework megatron, which alone has the model's " + beyond.front());
   draft.set("model", std::move(read.tree));
-  assume_precision(draft, options);
+  assume_precision(draft, options, by_transformers && options.framework.empty());
   if (read.said.checkpoints) draft.set("training.recompute", "full");
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {.width = options.replica_gpus});

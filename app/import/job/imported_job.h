@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/config/files/yaml_tree.h"
 
 namespace tessera {
+
+struct ModelSpec;
 
 /// Most GPUs, or replicas of anything, that a file may ask for.
 inline constexpr std::int64_t kMostGpus = 1'000'000;
@@ -26,10 +29,11 @@ struct ImportedJob {
 
 /// What the caller knows and files do not say; empty and 0: from the file, else assumed.
 struct JobOptions {
-  std::string model;    ///< id, file, or config.json; of formats that do not describe the model
-  std::string cluster;  ///< id or file
-  std::string precision = "bf16";  ///< of products, where the file does not say
-  std::int64_t nodes = 0;          ///< of `cluster`; 0: as many as it has
+  std::string model;  ///< id, file, or config.json; of formats that do not describe the model
+  std::shared_ptr<const ModelSpec> spec;  ///< what `model` is; empty: nobody has read it
+  std::string cluster;                    ///< id or file
+  std::string precision = "bf16";         ///< of products, where the file does not say
+  std::int64_t nodes = 0;                 ///< of `cluster`; 0: as many as it has
   std::string framework;
   std::int64_t gpus = 0;
   std::int64_t cluster_gpus = 0;  ///< of the job where neither `gpus` nor the file says how many
@@ -67,6 +71,10 @@ ImportedJob import_deepspeed(const std::string& text, const std::string& name,
 ImportedJob import_accelerate(const std::string& text, const std::string& name,
                               const JobOptions& options);
 
+/// Arguments of Hugging Face's Trainer in a file (JSON, YAML); `options.model` has to be given.
+ImportedJob import_trainer_file(const std::string& text, const std::string& name,
+                                const JobOptions& options);
+
 /// torchtitan's job file (TOML). Its flavor names the model, unless `options.model` does.
 ImportedJob import_torchtitan(const std::string& text, const std::string& name,
                               const JobOptions& options);
@@ -76,6 +84,11 @@ ImportedJob import_torchtitan(const std::string& text, const std::string& name,
 /// are refused with the file to give instead.
 ImportedJob import_script(const std::string& text, const std::string& name,
                           const JobOptions& options);
+
+/// `model`, or the config.json of a folder of that name.
+std::string model_or_config(const std::string& model);
+/// Reads what `options.model` names, for importers that ask.
+JobOptions with_spec(JobOptions options, const ModelSpec& model);
 
 /// A Hugging Face config.json: the model, in a scenario with assumed sizes.
 ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOptions& options);

@@ -267,7 +267,12 @@ bool stands_beside_layers_of_transformers(const ModelSpec& model, const JobOptio
 }
 
 void set_peft_adapter(ScenarioDraft& draft, const ModelSpec& model, const JobOptions& options) {
-  PeftAdapter(adapter_tree(options), draft, model, options).read();
+  set_peft_adapter(draft, model, adapter_tree(options), options);
+}
+
+void set_peft_adapter(ScenarioDraft& draft, const ModelSpec& model, YamlNode adapter,
+                      const JobOptions& options) {
+  PeftAdapter(std::move(adapter), draft, model, options).read();
 }
 
 }  // namespace tessera

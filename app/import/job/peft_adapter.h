@@ -14,5 +14,8 @@ bool stands_beside_layers_of_transformers(const ModelSpec& model, const JobOptio
 /// where `options` are lenient, that is an approximation.
 /// Source: peft 0.17, tuners/lora/config.py, as recalled.
 void set_peft_adapter(ScenarioDraft& draft, const ModelSpec& model, const JobOptions& options);
+/// The same of what such a file holds.
+void set_peft_adapter(ScenarioDraft& draft, const ModelSpec& model, YamlNode adapter,
+                      const JobOptions& options);
 
 }  // namespace tessera

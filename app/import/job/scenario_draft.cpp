@@ -148,11 +148,15 @@ void say_left_out(ScenarioDraft& draft, const JobOptions& options) {
   for (const std::string& line : options.left_aside) draft.ignore(line);
 }
 
-void assume_precision(ScenarioDraft& draft, const JobOptions& options) {
+void assume_precision(ScenarioDraft& draft, const JobOptions& options, bool all_of_it) {
   draft.set("training.precision", options.precision);
   const bool usual = options.precision == "bf16";
+  const std::string of_all =
+      all_of_it ? ", of weights and optimizer states too (torch_dtype); the Trainer's bf16=True "
+                  "keeps them in fp32: give its script or its arguments in a file"
+                : "";
   draft.assume("precision " + options.precision +
-               (usual ? "" : ": the GPUs of the cluster have no bf16"));
+               (usual ? of_all : ": the GPUs of the cluster have no bf16"));
 }
 
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus) {

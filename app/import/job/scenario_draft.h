@@ -47,8 +47,9 @@ void say_left_out(ScenarioDraft& draft, const JobOptions& options);
 void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
                const std::string& name, const std::string& what, const std::string& hint);
 
-/// Sets `training.precision` to that of the options.
-void assume_precision(ScenarioDraft& draft, const JobOptions& options);
+/// Sets `training.precision` to that of the options; with `all_of_it` weights and optimizer states
+/// have it too.
+void assume_precision(ScenarioDraft& draft, const JobOptions& options, bool all_of_it);
 
 /// Sets `cluster`: the one of the options, else a shipped one that holds `gpus`.
 void set_cluster(ScenarioDraft& draft, const JobOptions& options, std::int64_t gpus);

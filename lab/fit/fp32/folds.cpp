@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "hw/units/parallel_for.h"
 #include "lab/fit/fp32/parametric_fit.h"
-#include "lab/fit/parallel.h"
 
 namespace tessera {
 

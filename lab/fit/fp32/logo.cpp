@@ -5,10 +5,10 @@
 #include <functional>
 #include <map>
 
+#include "hw/units/parallel_for.h"
 #include "lab/fit/baselines/free_mlp.h"
 #include "lab/fit/baselines/per_op_regression.h"
 #include "lab/fit/fp32/neusight_training.h"
-#include "lab/fit/parallel.h"
 #include "predictor/kernel_predictor.h"
 
 namespace tessera {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "hw/units/input_error.h"
+#include "hw/units/parallel_for.h"
 #include "lab/fit/fp32/spread_fit.h"
-#include "lab/fit/parallel.h"
 #include "lab/validate/models/model_run_scenario.h"
 #include "predictor/kernel_predictor.h"
 #include "sim/config/load.h"

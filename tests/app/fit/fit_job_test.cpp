@@ -41,6 +41,12 @@ TEST_F(FitJobs, FilesAreToldApartByWhatTheyHold) {
   EXPECT_EQ(job_kind(file("config.json", kConfig), catalog), JobKind::hugging_face);
   EXPECT_EQ(job_kind(file("ds.json", R"({"train_batch_size": 8})"), catalog), JobKind::deepspeed);
   EXPECT_EQ(job_kind(file("a.yaml", "distributed_type: FSDP\n"), catalog), JobKind::accelerate);
+  EXPECT_EQ(job_kind(file("h.json", R"({"model_name_or_path": "m",
+                                        "gradient_accumulation_steps": 4})"),
+                     catalog),
+            JobKind::trainer);
+  EXPECT_EQ(job_kind(file("h.yaml", "per_device_train_batch_size: 2\n"), catalog),
+            JobKind::trainer);
   EXPECT_EQ(job_kind(file("m.yaml", "family: llama\nlayers: 2\n"), catalog), JobKind::model);
   EXPECT_EQ(job_kind(file("s.yaml", "model: gpt2\ntraining: {}\n"), catalog), JobKind::scenario);
   EXPECT_EQ(job_kind(file("t.toml", "[model]\n"), catalog), JobKind::torchtitan);
@@ -63,7 +69,6 @@ TEST_F(FitJobs, FilesOfOtherTrainersAreRefusedByTheirName) {
   EXPECT_NE(
       refusal("f.yaml", "model_name_or_path: x\nfinetuning_type: lora\n").find("LLaMA-Factory"),
       std::string::npos);
-  EXPECT_NE(refusal("t.yaml", "model_name_or_path: x\n").find("TRL"), std::string::npos);
   EXPECT_NE(refusal("n.yaml", "trainer: {}\nmodel: {tensor_model_parallel_size: 2}\n").find("NeMo"),
             std::string::npos);
   EXPECT_NE(refusal("l.yaml", "trainer: {}\nmodel: {}\n").find("Lightning"), std::string::npos);
@@ -96,6 +101,36 @@ TEST_F(FitJobs, AModelTakesAllGpusOfTheClusterThatTheUserMadeOfIt) {
   nodes.nodes = 2;
   EXPECT_EQ(FitJob("gpt2", nodes, {}, configs()).scenario().step.layout.data, 16);
   EXPECT_EQ(FitJob("gpt2-large_4xh100_dp4", nodes, {}, configs()).scenario().cluster.node_count, 2);
+}
+
+TEST_F(FitJobs, AFolderWithAConfigIsAModel) {
+  const fs::path folder = fs::path(file("config.json", kConfig)).parent_path();
+  JobOptions options{.model = folder.string(), .cluster = "dgx-h100"};
+  const FitJob job(file("ds.json", R"({"train_micro_batch_size_per_gpu": 1})"), options, {},
+                   configs());
+  EXPECT_EQ(job.scenario().model.layers, 2);
+}
+
+TEST_F(FitJobs, ATooSmallClusterGrowsByAnOption) {
+  JobOptions options{.cluster = "dgx-h100"};
+  options.gpus = 12;
+  try {
+    const FitJob job("llama-3-8b", options, {}, configs());
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.problems()[0].hint, HasSubstr("--nodes 2"));
+  }
+}
+
+TEST_F(FitJobs, AJobOfMoreGpusThanACardAsksForAnotherCluster) {
+  JobOptions options{.model = "llama-3.2-1b", .cluster = "rtx-4090-pcie-1"};
+  const std::string text = "distributed_type: MULTI_GPU\nnum_processes: 4\n";
+  try {
+    const FitJob job(file("a.yaml", text), options, {}, configs());
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.problems()[0].hint, HasSubstr("more GPUs than a node"));
+  }
 }
 
 TEST_F(FitJobs, CopiesOfAModelShareTheGpusThatTheUsersLayoutLeavesThem) {

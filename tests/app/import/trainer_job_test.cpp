@@ -1,4 +1,5 @@
 // Scripts that start Hugging Face's Trainer.
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -7,6 +8,7 @@
 
 #include "app/import/job/imported_job.h"
 #include "hw/units/input_error.h"
+#include "sim/config/load.h"
 #include "tests/app/import/yaml_leaves.h"
 #include "tests/hw/units/scratch.h"
 
@@ -105,6 +107,21 @@ TEST_F(TrainerJob, FollowsEveryArgument) {
   }
 }
 
+/// torch's hybrid shards stay within a node.
+TEST_F(TrainerJob, DividesHybridShardsWithinItsOwnNodes) {
+  const std::string arguments =
+      " t.py --model_name_or_path m --bf16 --fsdp \"hybrid_shard auto_wrap\"\n";
+  const auto group = [&](const std::string& launcher, std::int64_t gpus) {
+    JobOptions job = options();
+    job.gpus = gpus;
+    const ImportedJob read = import_script(launcher + arguments, "job.sh", job);
+    return test::leaves_of(read.scenario)["training.data_parallel.shard_group"];
+  };
+  EXPECT_EQ(group("torchrun --nnodes 4 --nproc_per_node 8", 0), "8");
+  EXPECT_EQ(group("torchrun --nnodes 2 --nproc_per_node 4", 0), "4");
+  EXPECT_EQ(group("torchrun --nproc_per_node 8", 64), "8");
+}
+
 TEST_F(TrainerJob, ReadsFsdpsOwnFile) {
   folder_.write("fsdp.json",
                 R"({"transformer_layer_cls_to_wrap": ["LlamaDecoderLayer"], "version": 2,
@@ -186,6 +203,92 @@ TEST_F(TrainerJob, RefusesByNameWhatChangesTheStep) {
                       Not(HasSubstr("--num-layers"))))
         << argument;
   EXPECT_THAT(refusal("python dpo.py --model_name_or_path m\n"), HasSubstr("runs other models"));
+}
+
+TEST_F(TrainerJob, TakesItsArgumentsFromAFile) {
+  const std::string arguments = R"({"model_name_or_path": "m", "per_device_train_batch_size": 2,
+      "gradient_accumulation_steps": 8, "bf16": true, "block_size": 4096, "seed": null,
+      "fsdp": ["full_shard", "auto_wrap"], "gradient_checkpointing": true,
+      "gradient_checkpointing_kwargs": {"use_reentrant": false}, "learning_rate": 1e-5})";
+  JobOptions eight = options();
+  eight.gpus = 8;
+  const ImportedJob job = import_trainer_file(arguments, "args.json", eight);
+  Fields all = fields(torchrun(kFsdp + " --gradient_checkpointing_kwargs use_reentrant=false"));
+  all["name"] = "args";
+  EXPECT_EQ(test::leaves_of(job.scenario), all);
+  EXPECT_EQ(job.kind, "job of Hugging Face's Trainer");
+  EXPECT_THAT(job.assumed, Contains(HasSubstr("does not say which program")));
+
+  all["name"] = "job";
+  folder_.write("args.json", arguments);
+  EXPECT_EQ(fields("torchrun --nproc_per_node 8 run_clm.py args.json\n"), all);
+  all["training.micro_batch"] = "1";
+  all["training.global_batch"] = "64";
+  EXPECT_EQ(fields("torchrun --nproc_per_node 8 sft.py --config args.json "
+                   "--per_device_train_batch_size 1\n"),
+            all);
+}
+
+TEST_F(TrainerJob, RefusesByNameWhatIsWrongInItsFile) {
+  const auto refused = [&](const std::string& text) {
+    try {
+      import_trainer_file(text, "args.yaml", options());
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("read");
+  };
+  const std::string start = "per_device_train_batch_size: 2\n";
+  EXPECT_THAT(refused(start + "beta: 0.1\n"), HasSubstr("args.yaml:2:1: --beta"));
+  EXPECT_THAT(refused(start + "deepspeed: {zero_optimization: {stage: 2}}\n"),
+              HasSubstr("args.yaml:2:1: deepspeed holds a configuration itself"));
+}
+
+class TrainerAdapters : public TrainerJob {
+ protected:
+  TrainerAdapters() : catalog_(std::filesystem::path(TESSERA_SOURCE_DIR) / "configs") {}
+  ImportedJob adapted(const std::string& arguments) const {
+    const JobOptions with_model = with_spec(options(), load_model("llama-3-8b", catalog_));
+    return import_script(torchrun("--bf16 --max_length 2048 --use_peft " + arguments), "job.sh",
+                         with_model);
+  }
+  std::string refused(const std::string& arguments) const {
+    try {
+      adapted(arguments);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "read";
+  }
+
+ private:
+  Catalog catalog_;
+};
+
+TEST_F(TrainerAdapters, AreThoseOfItsOptions) {
+  const ImportedJob job =
+      adapted("--lora_r 32 --lora_alpha 16 --lora_dropout 0.0 --lora_target_modules all-linear");
+  Fields all = test::leaves_of(job.scenario);
+  EXPECT_EQ(all["training.lora_rank"], "32");
+  EXPECT_EQ(all["training.lora_targets"], "all");
+  EXPECT_EQ(all["training.base_weights"], "");
+  EXPECT_THAT(job.approximate, testing::IsEmpty());
+}
+
+TEST_F(TrainerAdapters, AreTrlsOwnWhereNothingSaysOtherwise) {
+  const ImportedJob job = adapted("--load_in_4bit --use_bnb_nested_quant");
+  Fields all = test::leaves_of(job.scenario);
+  EXPECT_EQ(all["training.lora_rank"], "16");
+  EXPECT_EQ(all["training.base_weights"], "nf4_double_quant");
+  EXPECT_THAT(job.assumed, Contains(HasSubstr("q_proj and v_proj")));
+  EXPECT_THAT(job.approximate, Contains(HasSubstr("lora_dropout is 0.05")));
+}
+
+TEST_F(TrainerAdapters, AreRefusedByNameWhereNoFieldSaysThem) {
+  EXPECT_THAT(refused("--lora_modules_to_save lm_head embed_tokens"),
+              HasSubstr("job.sh:1: modules_to_save trains modules as a whole"));
+  EXPECT_THAT(refused("--lora_dropout 0.1"), HasSubstr("job.sh:1: lora_dropout drops inputs"));
+  EXPECT_THAT(refused("--load_in_8bit"), HasSubstr("job.sh:1: --load_in_8bit"));
 }
 
 TEST_F(TrainerJob, OfAModelThatNobodyGaveAsksForIt) {

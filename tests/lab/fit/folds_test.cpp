@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hw/units/parallel_for.h"
 #include "lab/fit/fp32/parametric_fit.h"
-#include "lab/fit/parallel.h"
 #include "lab/fit/train.h"
 #include "tests/predictor/synthetic_measurements.h"
 #include "tests/predictor/test_files.h"

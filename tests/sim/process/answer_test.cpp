@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/process/started_call.h"
+
 namespace tessera {
 namespace {
 
@@ -50,6 +52,13 @@ TEST(Answer, StructsArriveWithAllThatTheyHold) {
 TEST(Answer, KeysOfOrderedJsonKeepTheirOrder) {
   const nlohmann::ordered_json sent{{"z", 1}, {"a", {{"y", 2}, {"b", 3}}}};
   EXPECT_EQ(forked([&] { return sent; }).dump(), R"({"z":1,"a":{"y":2,"b":3}})");
+}
+
+TEST(StartedCall, AnswersOrSaysWhyNot) {
+  const std::function<int()> seven = [] { return 7; };
+  EXPECT_EQ(StartedCall<int>(seven).answer().value(), 7);
+  const std::function<int()> fails = []() -> int { throw std::runtime_error("no answer"); };
+  EXPECT_EQ(StartedCall<int>(fails).answer().error, "no answer");
 }
 
 TEST(ForkedEach, OneErrorLeavesTheOtherAnswers) {

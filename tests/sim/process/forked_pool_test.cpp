@@ -96,6 +96,15 @@ TEST(ForkedPool, QuickCallsShareAProcessWhereOneMayFollow) {
   EXPECT_NE(processes.at(0), std::to_string(getpid()));
 }
 
+TEST(ForkedPool, KnownCallsAreSharedOutEvenly) {
+  ForkedPool pool(2, std::chrono::seconds(60), [] { return true; });
+  pool.expect(6);
+  for (std::size_t i = 0; i < 6; ++i) pool.start(i, [] { return std::to_string(getpid()); });
+  const auto ended = all_ended(pool);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(ended.at(i).text, ended.at(i / 3 * 3).text) << i;
+  EXPECT_NE(ended.at(0).text, ended.at(3).text);
+}
+
 TEST(ForkedPool, EveryCallHasAProcessWhereNoneMayFollow) {
   EXPECT_EQ(distinct(processes_of(20, [] { return false; })), 20U);
   EXPECT_EQ(distinct(processes_of(20, nullptr)), 20U);

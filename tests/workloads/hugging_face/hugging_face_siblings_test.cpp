@@ -25,7 +25,7 @@ std::string llama(const std::string& more, const std::string& model_type) {
 TEST(HuggingFaceSiblings, ReadsGemma) {
   const ModelSpec gemma2 = model_of(R"({"model_type": "gemma2", "num_hidden_layers": 42,
     "hidden_size": 3584, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256,
-    "intermediate_size": 14336, "vocab_size": 256000, "sliding_window": 4096,
+    "intermediate_size": 14336, "vocab_size": 256000, "sliding_window": 4096, "sliding_window_size": 4096,
     "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0,
     "hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 256})",
                                     "config.json");

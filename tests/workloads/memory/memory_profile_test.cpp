@@ -38,6 +38,7 @@ TEST(MemoryProfile, HasTheLedgersPeakToTheByte) {
       const MemoryProfile profile = profile_memory(program, stage.stage, {});
       EXPECT_EQ(profile.peak, ledger_peak(program, stage)) << stage.stage;
       EXPECT_EQ(profile.at_peak.total(), profile.peak);
+      EXPECT_EQ(peak_memory(program, stage.stage, {}).all(), profile.at_peak.all());
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "app/import/job/deepspeed_config.h"
 #include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/trainer/trainer_arguments.h"
+#include "app/import/job/trainer/trainer_file.h"
 #include "app/import/job/trainer/trainer_program.h"
 #include "hw/units/lower_case.h"
 #include "sim/config/files/text_file.h"
@@ -60,14 +62,24 @@ class TrainerJob {
         name_(std::move(name)),
         options_(std::move(options)) {}
 
-  enum class Launcher { accelerate, deepspeed, processes, python };
+  /// `file`: its arguments alone, which nobody starts.
+  enum class Launcher { accelerate, deepspeed, processes, python, file };
+
+  /// Arguments that a file holds; those of the command line go over them.
+  void take(ForeignFields arguments) {
+    fields_ = std::move(arguments);
+    has_file_ = true;
+  }
 
   ImportedJob read(Launcher launcher) {
     if (!launch_.problems.empty()) throw InputError(launch_.problems);
     refuse_other_programs();
+    if (launcher == Launcher::file)
+      notes_.push_back("one model is trained: the file does not say which program reads it");
     if (launcher == Launcher::accelerate) read_accelerate();
     add_arguments();
-    if (launcher != Launcher::accelerate) read_processes(launcher);
+    const bool has_launcher = launcher != Launcher::accelerate && launcher != Launcher::file;
+    if (has_launcher) read_processes(launcher);
     read_distribution();
     read_batch();
     need_model();
@@ -109,7 +121,7 @@ class TrainerJob {
   void read_accelerate() {
     ForeignFields& launcher = launch_.launcher;
     if (const auto file = launcher.text("--config_file"))
-      fields_ = read_fields(read_text_file(found(*file, "--config_file")), shown_path(*file));
+      add(read_fields(read_text_file(found(*file, "--config_file")), shown_path(*file)));
     for (const auto& [option, value] : launcher.values()) {
       if (option == "--config_file") continue;
       const std::string text = value.text.empty() ? "true" : value.text;
@@ -124,8 +136,13 @@ class TrainerJob {
     }
   }
 
+  void add(const ForeignFields& others) {
+    for (const auto& [name, value] : others.values()) fields_.add(name, value);
+  }
+
   void add_arguments() {
     for (const auto& [option, value] : launch_.arguments.values()) {
+      if (option == "--config" && has_file_) continue;
       std::string name = option;
       std::ranges::replace(name.begin() + 2, name.end(), '-', '_');
       put(name, value.text, value.where);
@@ -144,7 +161,8 @@ class TrainerJob {
   /// torchrun and srun say how many, deepspeed takes all GPUs, python starts one process.
   void read_processes(Launcher launcher) {
     const std::int64_t gpus = gpus_of(launch_, script_.variables);
-    if (options_.gpus == 0) options_.job_nodes = nodes_of(launch_, script_.variables);
+    const std::int64_t nodes = nodes_of(launch_, script_.variables);
+    if (nodes > 0) put("num_machines", std::to_string(nodes), launch_.where);
     if (gpus > 0) return put("num_processes", std::to_string(gpus), launch_.where);
     if (launcher == Launcher::deepspeed || options_.gpus > 0) return;
     put("num_processes", "1", launch_.where);
@@ -270,16 +288,49 @@ class TrainerJob {
   JobOptions options_;
   ForeignFields fields_;
   std::vector<std::string> notes_;
+  bool has_file_ = false;     ///< of arguments
   bool is_own_batch_ = true;  ///< no option of the import gives another
 };
 
+YamlNode tree_of(const std::string& text, const std::string& name) {
+  return parse_yaml(text, std::make_shared<Origin>(Origin{name, "", true}));
+}
+
+/// Of arguments: behind the program (HfArgumentParser), or behind --config (TRL's parser). Nothing
+/// where there is none, or it holds something else.
+std::optional<YamlNode> arguments_file(const ShellCommand& command, const JobOptions& options) {
+  const fs::path folder = options.folder.empty() ? fs::path(".") : options.folder;
+  for (std::size_t i = 1; i < command.words.size(); ++i) {
+    const std::string& before = command.words[i - 1].text;
+    const fs::path file = folder / command.words[i].text;
+    const std::string extension = file.extension().string();
+    const bool is_file = extension == ".json" || extension == ".yaml" || extension == ".yml";
+    const bool is_behind = before == "--config" || before.ends_with(".py");
+    if (!is_file || !is_behind || !fs::is_regular_file(file)) continue;
+    YamlNode tree = tree_of(read_text_file(file), shown_path(file));
+    if (holds_trainer_arguments(tree)) return tree;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+ImportedJob import_trainer_file(const std::string& text, const std::string& name,
+                                const JobOptions& options) {
+  MegatronLaunch launch;
+  launch.where = name;
+  const ShellScript nothing;
+  TrainerJob job(std::move(launch), nothing, name, options);
+  job.take(trainer_arguments(tree_of(text, name)));
+  return job.read(TrainerJob::Launcher::file);
+}
 
 std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScript& script,
                                        const std::string& name, const JobOptions& options) {
   using Launcher = TrainerJob::Launcher;
   for (const ShellCommand& command : script.commands) {
-    if (!is_of_trainer(command)) continue;
+    const std::optional<YamlNode> file = arguments_file(command, options);
+    if (!is_of_trainer(command) && !file) continue;
     // srun's options ahead of accelerate are not accelerate's.
     ShellCommand own = command;
     const bool by_accelerate = has_word(command, "accelerate") && has_word(command, "launch");
@@ -294,8 +345,9 @@ std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScrip
                               : has_word(command, "deepspeed") ? Launcher::deepspeed
                               : is_plain && !is_several        ? Launcher::python
                                                                : Launcher::processes;
-    return TrainerJob(launch_of_command(own, text, script, name), script, name, options)
-        .read(launcher);
+    TrainerJob job(launch_of_command(own, text, script, name), script, name, options);
+    if (file) job.take(trainer_arguments(*file));
+    return job.read(launcher);
   }
   return std::nullopt;
 }

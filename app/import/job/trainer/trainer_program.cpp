@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "app/import/job/deepspeed_config.h"
+#include "app/import/job/trainer/trainer_adapters.h"
 #include "app/import/job/trainer/trainer_arguments.h"
 #include "hw/units/lower_case.h"
 
@@ -101,6 +102,7 @@ void read_weights(ScenarioDraft& draft, ForeignFields& in, const JobOptions& opt
 void judge_arguments(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
   for (const UsualValue& rule : trainer::kRules) {
     const std::string key(rule.key);
+    if (in.was_read(key)) continue;  // with adapters
     const auto value = in.word(key);
     if (!value || lower_case(*value) == rule.usual) continue;
     leave_out_value(draft, in, options, key, rule.what, "");
@@ -133,6 +135,7 @@ void read_trainer_program(ScenarioDraft& draft, ForeignFields& in, const JobOpti
   read_optimizer(draft, in, options, kind);
   read_kernels(draft, in, options);
   read_weights(draft, in, options, kind);
+  read_trainer_adapters(draft, in, options, kind);
   judge_arguments(draft, in, options);
 }
 

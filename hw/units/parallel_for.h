@@ -10,10 +10,16 @@
 
 namespace tessera {
 
-/// Calls `task(i)` for i in [0, count) on all processors. Tasks must not share state; results are
-/// the same in any order of execution. The first exception is thrown again when all have stopped.
+/// As many threads as there are processors.
+inline std::size_t processors() {
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// Calls `task(i)` for i in [0, count) on `most` threads, this one among them. Tasks must not share
+/// state; results are the same in any order of execution. The first exception is thrown again when
+/// all have stopped.
 template <class Task>
-void parallel_for(std::size_t count, const Task& task) {
+void parallel_for(std::size_t count, const Task& task, std::size_t most = processors()) {
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
@@ -29,8 +35,7 @@ void parallel_for(std::size_t count, const Task& task) {
     }
   };
   std::vector<std::jthread> threads;
-  const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
-  for (std::size_t t = 1; t < std::min(processors, count); ++t) threads.emplace_back(work);
+  for (std::size_t t = 1; t < std::min(most, count); ++t) threads.emplace_back(work);
   work();
   threads.clear();  // joins
   if (failure) std::rethrow_exception(failure);
