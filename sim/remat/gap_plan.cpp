@@ -125,12 +125,17 @@ GapPlan::GapPlan(const Graph& graph) : graph_(graph) {
     begin_.push_back(static_cast<std::int32_t>(gaps_.size()));
     Stage from = graph.producer(q);
     for (const OpId reader : graph.consumers(q)) {
-      gaps_.push_back({q, from, reader});
+      add(q, from, reader);
       from = reader;
     }
-    if (graph.kept(q)) gaps_.push_back({q, from, graph.ops()});
+    if (graph.kept(q)) add(q, from, graph.ops());
   }
   begin_.push_back(static_cast<std::int32_t>(gaps_.size()));
+}
+
+void GapPlan::add(TensorId tensor, Stage from, Stage to) {
+  Gap& gap = gaps_.emplace_back(Gap{tensor, from, to});
+  if (is_away(gap)) gap.choice = GapChoice::run_again;
 }
 
 std::int32_t GapPlan::gap_at(TensorId tensor, Stage t) const {

@@ -30,9 +30,15 @@ class GapPlan {
   std::int32_t end_gap(TensorId tensor) const { return begin_[tensor + 1]; }
   /// The gap of `tensor` that use stage t ends or lies in; -1 behind the last use.
   std::int32_t gap_at(TensorId tensor, Stage t) const;
+  /// Its tensor is not on the device when the rest of a step begins, and is made again from it.
+  bool is_away(const Gap& gap) const {
+    return graph_.gone(gap.tensor) && gap.from < graph_.done() && gap.to >= graph_.done();
+  }
   StagePlan decode() const;
 
  private:
+  void add(TensorId tensor, Stage from, Stage to);
+
   const Graph& graph_;
   std::vector<Gap> gaps_;
   std::vector<std::int32_t> begin_;

@@ -21,6 +21,14 @@ std::optional<remat::HostLink> link_of(const MemoryHost& host, const TensorStore
   return link;
 }
 
+/// A stage of a pipeline waits for others, of which the graph knows nothing: what runs again in
+/// every micro-batch is hidden there, what runs again in a few may not be. Prices spread it.
+remat::Schedule schedule_of(const remat::Graph& rest, const remat::PlanRequest& request,
+                            const MemoryHost& host) {
+  const bool waits = host.timed.program.layout.pipeline > 1;
+  return (waits ? remat::plan_by_prices(rest, request) : remat::plan_rest(rest, request)).schedule;
+}
+
 }  // namespace
 
 std::int32_t TensorKeeper::first_in_sight() const {
@@ -65,7 +73,7 @@ void TensorKeeper::plan_from(std::int32_t op) {
                                    .link = link_of(host_, store_),
                                    .host_bytes = host_.limit().host_bytes.value(),
                                    .effort = remat::Effort::fast};
-  std::vector<PlanStep> steps = steps_of(rest, remat::plan_rest(rest.graph, request).schedule);
+  std::vector<PlanStep> steps = steps_of(rest, schedule_of(rest.graph, request, host_));
   if (steps.empty() || !brings_back(rest, steps)) return;
   steps_ = std::move(steps);
   next_step_ = 0;

@@ -43,10 +43,12 @@ RankProgram in_order_of(const std::vector<std::size_t>& places, const RankProgra
 /// missing.
 class RoomForBuffers {
  public:
-  /// The next to try where `left` was too little by `missing`.
+  /// The next to try where `left` was too little by `missing`; more than that where a few times as
+  /// much as was missing was too little still.
   Bytes behind_shortage(Bytes left, Bytes missing) {
+    constexpr int kPatience = 5;
     too_little_ = left;
-    const Bytes next = left + missing;
+    const Bytes next = left + (++shortages_ > kPatience ? missing * 4 : missing);
     return too_much_ > Bytes(0) && next >= too_much_ ? between() : next;
   }
   /// Where no plan left so much.
@@ -61,6 +63,7 @@ class RoomForBuffers {
   }
 
   Bytes too_little_, too_much_;
+  int shortages_ = 0;
 };
 
 }  // namespace
@@ -178,7 +181,7 @@ class StageFitting {
   /// program too; `until_reduced`: with what reductions free counted until they end, so that
   /// nothing waits for it.
   Candidate fitted(bool by_layers, bool until_reduced) {
-    constexpr int kMostRounds = 6;
+    constexpr int kMostRounds = 10;
     StageMemoryPlan plan = unplanned_;
     stage() = before_;
     RoomForBuffers room;

@@ -285,7 +285,7 @@ remat::PlanResult StagePlanner::solve(const StageOps& ops, const StageGraph& gra
                      : make_megatron_planner(settings_.planner, settings_.layers, ops, graph);
   if (!planner) planner = remat::make_planner(name_of(settings_.planner));
   remat::PlannedSchedule planned = depth == Depth::draft
-                                       ? remat::plan_rest(graph.graph, asked, kDraft)
+                                       ? remat::plan_by_prices(graph.graph, asked, kDraft)
                                        : planner->plan(graph.graph, asked);
   result.schedule = std::move(planned.schedule);
   result.note = std::move(planned.note);

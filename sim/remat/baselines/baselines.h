@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "sim/remat/planner.h"
 
 namespace tessera::remat {
@@ -45,7 +47,12 @@ class DtrPlanner : public Planner {
 /// what is cheaper of stalling and of running again by saved bytes per time.
 class CapuchinPlanner : public Planner {
  public:
+  /// `most`: plans that are looked at, each with a lower peak than the one before.
+  explicit CapuchinPlanner(int most = std::numeric_limits<int>::max()) : most_(most) {}
   PlannedSchedule plan(const Graph& graph, const PlanRequest& request) const override;
+
+ private:
+  int most_;
 };
 
 /// Swapping alone: at every peak, the tensors that are needed last go to the host; copies back as

@@ -1,5 +1,6 @@
 // Capuchin and Belady: relieve the highest peak of the replay, until there is none.
 #include <algorithm>
+#include <limits>
 
 #include "sim/remat/baselines/baselines.h"
 #include "sim/remat/gap_plan.h"
@@ -25,16 +26,17 @@ class PeakRelief {
     Nanoseconds now = 0;
     for (OpId op = 0; op < graph.ops(); ++op) {
       clock_.push_back(now);
-      now += graph.time(op);
+      now += graph.first_time(op);
     }
     clock_.insert(clock_.end(), 2, now);
   }
 
+  /// Looks at no more than `most` plans.
   template <class MakeOffer>
-  PlannedSchedule run(MakeOffer make_offer) {
+  PlannedSchedule run(MakeOffer make_offer, int most) {
     PlannedSchedule planned;
     ByteCount least = -1;
-    for (std::size_t round = 0; round <= gaps_.gaps().size(); ++round) {
+    for (int round = 0; round < most; ++round) {
       StagePlan plan = gaps_.decode();
       const Evaluation cost = evaluator_.evaluate(plan);
       if (least < 0 || cost.peak < least) {
@@ -85,7 +87,7 @@ class PeakRelief {
         offers.push_back(offer);
       }
       // A chain that makes the peak: its links end here or lie around it.
-      const bool regenerated = gap.from < stage && stage <= gap.to;
+      const bool regenerated = gap.from < stage && stage <= gap.to && !gaps_.is_away(gap);
       if (regenerated && gap.choice == GapChoice::run_again && request_.link &&
           (dropped < 0 || graph_.size(gap.tensor) > graph_.size(gaps_.gaps()[dropped].tensor)))
         dropped = k;
@@ -118,13 +120,14 @@ PlannedSchedule BeladyPlanner::plan(const Graph& graph, const PlanRequest& reque
     if (planned.least_peak) planned.note = "belady can only swap; give a link";
     return planned;
   }
-  return PeakRelief(graph, request).run([](const PeakRelief&, const Gap& gap) {
+  const auto farthest = [](const PeakRelief&, const Gap& gap) {
     return Offer{.gap = 0, .rank = static_cast<double>(gap.to), .choice = GapChoice::swap};
-  });
+  };
+  return PeakRelief(graph, request).run(farthest, std::numeric_limits<int>::max());
 }
 
 PlannedSchedule CapuchinPlanner::plan(const Graph& graph, const PlanRequest& request) const {
-  return PeakRelief(graph, request).run([&](const PeakRelief& relief, const Gap& gap) {
+  const auto freest = [&](const PeakRelief& relief, const Gap& gap) {
     const Nanoseconds free = request.link ? relief.free_time(gap) : -1;
     // Hidden copies come before everything that costs time.
     if (free > 0)
@@ -137,7 +140,8 @@ PlannedSchedule CapuchinPlanner::plan(const Graph& graph, const PlanRequest& req
     return Offer{.gap = 0,
                  .rank = static_cast<double>(graph.size(gap.tensor)) / cost,
                  .choice = swap ? GapChoice::swap : GapChoice::run_again};
-  });
+  };
+  return PeakRelief(graph, request).run(freest, most_);
 }
 
 }  // namespace tessera::remat

@@ -1,8 +1,10 @@
 #include "sim/remat/tessera/rest_planner.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "sim/remat/baselines/baselines.h"
 #include "sim/remat/tessera/price_search.h"
 
 namespace tessera::remat {
@@ -11,6 +13,9 @@ namespace {
 /// Operators times sweeps that a plan may take: a sweep of 10,000 operators takes about 1.3 ms, one
 /// with copies about three.
 constexpr int kWork = 300'000;
+
+/// Operators times plans that are looked at where peaks are relieved, likewise; one takes less.
+constexpr int kPeakWork = 100'000;
 
 PriceSearchOptions search_options(int sweeps) {
   // What a longer life costs decides more than further steps do: prices are tried with both.
@@ -46,25 +51,59 @@ std::optional<Incumbent> search_copies(const Graph& graph, const PlanRequest& re
   return best && (!recompute || best->cost.time < recompute->cost.time) ? best : recompute;
 }
 
-}  // namespace
+/// Peak by peak, as Capuchin does. Equal prices take all tensors of a kind or none; this takes as
+/// many as lack.
+void relieve_peaks(const Graph& graph, const PlanRequest& request, PlannedSchedule& best,
+                   Nanoseconds& time) {
+  const int most = std::clamp(kPeakWork / std::max(1, graph.ops()), 2, 40);
+  Schedule schedule = CapuchinPlanner(most).plan(graph, request).schedule;
+  const ReplayResult cost = replay(graph, schedule, request.link);
+  const bool fits = cost.peak <= request.budget && cost.host_peak <= request.host_bytes;
+  if (!fits || cost.time >= time) return;
+  best = {.schedule = std::move(schedule)};
+  time = cost.time;
+}
 
-PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request, double share) {
+/// By prices alone.
+std::optional<Incumbent> search_prices(const Graph& graph, const PlanRequest& request, double share,
+                                       ByteCount& least_peak) {
   const int sweeps = static_cast<int>(share * kWork) / std::max(1, graph.ops());
   const PriceSearchOptions options = search_options(sweeps);
   const bool is_short = options.rounds == 0;
   PriceSearch search(graph, request.budget, is_short ? request.link : std::nullopt,
                      request.host_bytes);
   search.recompute_only(options);
-  const ByteCount least_peak = search.least_peak();
+  least_peak = search.least_peak();
   const bool is_free = search.best() && search.best()->cost.time == graph.unplanned_time();
   const bool copies = request.link && !is_free;
   if (copies && is_short) try_copies(search, options, sweeps);
-  std::optional<Incumbent> best = search.best();
-  if (copies && !is_short) best = search_copies(graph, request, options, sweeps, best);
-  if (best) return {.schedule = std::move(best->schedule)};
-  PlannedSchedule planned{.note = "no plan within the budget was found"};
-  planned.least_peak = least_peak;
-  return planned;
+  if (copies && !is_short) return search_copies(graph, request, options, sweeps, search.best());
+  return search.best();
+}
+
+PlannedSchedule planned(const std::optional<Incumbent>& found, ByteCount least_peak) {
+  if (found) return {.schedule = found->schedule};
+  return {.schedule = {}, .note = "no plan within the budget was found", .least_peak = least_peak};
+}
+
+}  // namespace
+
+PlannedSchedule plan_by_prices(const Graph& graph, const PlanRequest& request, double share) {
+  ByteCount least_peak = 0;
+  const std::optional<Incumbent> best = search_prices(graph, request, share, least_peak);
+  return planned(best, least_peak);
+}
+
+PlannedSchedule plan_rest(const Graph& graph, const PlanRequest& request) {
+  ByteCount least_peak = 0;
+  const std::optional<Incumbent> priced = search_prices(graph, request, 1, least_peak);
+  PlannedSchedule best = planned(priced, least_peak);
+  Nanoseconds time = priced ? priced->cost.time : std::numeric_limits<Nanoseconds>::max();
+  PlanRequest without_copies = request;
+  without_copies.link.reset();
+  if (time > graph.unplanned_time()) relieve_peaks(graph, without_copies, best, time);
+  if (request.link && time > graph.unplanned_time()) relieve_peaks(graph, request, best, time);
+  return best;
 }
 
 }  // namespace tessera::remat

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/remat/baselines/baselines.h"
 #include "tests/sim/remat/sample_graphs.h"
 
 namespace tessera::remat {
@@ -63,13 +64,42 @@ TEST(RestOfAStep, PlansOfLargeGraphsFit) {
   }
 }
 
+// One price takes all layers' tensors of a kind or none.
+TEST(RestOfAStep, NoSlowerThanRelievingPeaksOneByOne) {
+  const Graph graph = test::transformer_graph(1000);
+  for (const double share : {0.8, 0.5, 0.4}) {
+    const PlanRequest request{
+        .budget = static_cast<ByteCount>(share * static_cast<double>(base_peak(graph)))};
+    const ReplayResult rest = replay(graph, plan_rest(graph, request).schedule, std::nullopt);
+    const ReplayResult relieved =
+        replay(graph, CapuchinPlanner().plan(graph, request).schedule, std::nullopt);
+    EXPECT_LE(rest.peak, request.budget);
+    EXPECT_LE(rest.time, relieved.time);
+    const ReplayResult priced =
+        replay(graph, plan_by_prices(graph, request).schedule, std::nullopt);
+    EXPECT_LT(rest.time, priced.time);
+  }
+}
+
+TEST(RestOfAStep, RelievingPeaksMakesAgainWhatIsGone) {
+  const Graph graph = rest(4, 2);
+  for (const bool copies : {false, true}) {
+    PlanRequest request{.budget = 12};
+    if (copies) request.link = HostLink{.bytes_per_ns = 1};
+    const PlannedSchedule planned = CapuchinPlanner().plan(graph, request);
+    const ReplayResult cost = replay(graph, planned.schedule, request.link);
+    EXPECT_EQ(cost.recompute, 20);
+    EXPECT_LE(cost.peak, 12);
+  }
+}
+
 // From the largest working set up a plan exists that copies everything between any two operators.
 TEST(RestOfAStep, WithCopiesALargeGraphHasAPlanAtItsLowerBound) {
   const Graph graph = test::transformer_graph(300);
   PlanRequest request{.budget = lower_bound(graph).bytes};
   request.link = HostLink{.bytes_per_ns = 12, .latency = 10'000};
   const double share = 0.05;  // of the sweeps: as few as a graph of 6,000 operators gets
-  const PlannedSchedule planned = plan_rest(graph, request, share);
+  const PlannedSchedule planned = plan_by_prices(graph, request, share);
   EXPECT_LE(replay(graph, planned.schedule, request.link).peak, request.budget);
 }
 
