@@ -106,26 +106,6 @@ TEST(ServedAttention, AbsorbedProjectionsCostMoreArithmetic) {
   EXPECT_LT(times[0], 3.4 * times[1]);
 }
 
-TEST(ServedAttention, ProductsInFp8LeaveExponentialsAsSlowAsTheyAre) {
-  const AttentionCall call{.implementation = AttentionImplementation::flash3,
-                           .causal = false,
-                           .batch = 16,
-                           .heads = 64,
-                           .kv_heads = 64,
-                           .seq_q = 8192,
-                           .seq_kv = 8192,
-                           .head_dim = 64};
-  AttentionPredictor free(h100("H100-SXM5-80GB"), *load_weights(committed_weights()).attention);
-  const AttentionParts parts = free.parts(call);
-  const AttentionGpu& gpu = parts.gpu;
-  const double scores = 16.0 * 64 * 8192 * 8192;
-  const double exponentials =
-      parts.parameters.exponentials * scores / (gpu.exponentials * gpu.clock * gpu.sms);
-  free.quicken_products(1e6);
-  EXPECT_GE(free.duration(call).value(), exponentials);
-  EXPECT_LT(free.duration(call).value(), parts.forward.total);
-}
-
 TEST(ServedAttention, ExponentialsInFp8AreAsSlowAsIn16Bits) {
   GpuSpec gpu = h100("H100-SXM5-80GB");
   gpu.tensor_clock = Hertz(1.83e9);
@@ -167,18 +147,6 @@ TEST(ServedProducts, CompiledKernelsHaveNoSmallTiles) {
   ASSERT_EQ(times.size(), 2u);
   // Tiles of 128 x 64 are 16, of 64 x 64 twice as many: each has an SM to itself.
   EXPECT_GT(times[0], 1.25 * times[1]);
-}
-
-TEST(ServedProducts, OfCutlassMultiplyWholePairsOfTilesOnHopper) {
-  const auto call = [](const char* size, const char* stack) {
-    return "H100-SXM5-80GB," + std::string(size) + ",100," + stack + "\n";
-  };
-  const auto times = predicted(
-      kProductHeader + call("fp8,512,16384,16384", "vllm") + call("fp8,513,16384,16384", "vllm") +
-      call("fp8,512,16384,16384", "trtllm") + call("fp8,513,16384,16384", "trtllm"));
-  ASSERT_EQ(times.size(), 4u);
-  EXPECT_GT(times[1], 1.25 * times[0]);  // three pairs of 128 rows in place of two
-  EXPECT_LT(times[3], 1.25 * times[2]);  // cuBLASLt has smaller tiles
 }
 
 TEST(ServedQuantization, VllmScalesEveryTokenByItself) {
