@@ -172,7 +172,7 @@ TEST(ServedQuantization, TensorRtLlmsSearchStartsSmallKernels) {
   const std::string search = "H100-SXM5-80GB,compute_scale,16,256,100,";
   const auto apart = predicted(header + search + "trtllm\n" + search + "sglang\n");
   ASSERT_EQ(apart.size(), 2u);
-  EXPECT_NEAR(apart[0] - apart[1], times[0] - times[1], 1e-6);
+  EXPECT_GT(apart[0], apart[1] + 4);
 }
 
 TEST(ServedConvolution, EveryChannelOfASequenceIsAThreadBlock) {
