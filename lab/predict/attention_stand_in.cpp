@@ -1,5 +1,7 @@
 #include "lab/predict/attention_stand_in.h"
 
+#include <cmath>
+
 #include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
@@ -35,6 +37,12 @@ GpuSpec gpu_with_fp8_attention(GpuSpec gpu) {
   gpu.fp16 = gpu.fp16 * kFp8Attention;
   gpu.tensor_clock = gpu.tensor_clock * kFp8Attention;  // the peak follows from SMs and clock
   return gpu;
+}
+
+AttentionWeights fp8_attention_weights(AttentionWeights weights) {
+  for (AttentionProfile& profile : weights.profiles)
+    profile.parameters[kExponentials] += std::log(kFp8Attention);
+  return weights;
 }
 
 bool attends_in_cache_format(AttentionImplementation implementation, const GpuSpec& gpu) {

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "hw/gpu.h"
+#include "predictor/attention/attention_weights.h"
 #include "workloads/program/attention.h"
 
 namespace tessera {
@@ -15,6 +16,10 @@ AttentionImplementation nearest_implementation(std::string_view stack, const Gpu
 /// twice the rate, softmax between them does not (FlashAttention-3, arXiv:2407.08608: 740 TFLOP/s
 /// in fp16, close to 1.2 PFLOP/s in fp8). Unchanged where the GPU has no fp8.
 GpuSpec gpu_with_fp8_attention(GpuSpec gpu);
+
+/// `weights` for that GPU: its products are as fast as its clock says, exponentials are as slow as
+/// in 16 bits.
+AttentionWeights fp8_attention_weights(AttentionWeights weights);
 
 /// Whether the software multiplies in fp8 where its cache is in fp8: TensorRT-LLM's kernels on
 /// Hopper and later, not on Ada (mla.csv and attention_window.csv: its calls in the two formats

@@ -85,7 +85,7 @@ class AttentionPredictors {
                         .hint = "use the shipped weights, or run tessera train --model attention"});
     auto& predictor = predictors_[{row.gpu, row.stack, row.eight_bits}];
     if (!predictor)
-      predictor.emplace(gpu_of(row), *request_.weights.attention,
+      predictor.emplace(gpu_of(row), weights_for(row),
                         row.served ? AttentionSetting::serving : AttentionSetting::training,
                         row.stack);
     KernelPrediction prediction = predictor->predict(row.call);
@@ -106,6 +106,11 @@ class AttentionPredictors {
     const std::int64_t width = row.call.heads * row.call.head_dim;
     return plain->predict(pointwise(row.call.batch * row.call.seq_q, width, width / 2).kernel)
         .duration;
+  }
+
+  AttentionWeights weights_for(const AttentionMeasurement& row) const {
+    const AttentionWeights& weights = *request_.weights.attention;
+    return row.eight_bits ? fp8_attention_weights(weights) : weights;
   }
 
   GpuSpec gpu_of(const AttentionMeasurement& row) const {

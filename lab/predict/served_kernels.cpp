@@ -11,13 +11,34 @@
 namespace tessera {
 namespace {
 
-/// Whether a server's kernel splits no contraction: those for many products at once, and those for
-/// number formats in CUTLASS's manner for Hopper and later, DeepGEMM's and FlashInfer's (recalled),
-/// as products of few tiles show on both (decision 72). On Ada, whose kernels are Stream-K's, such
-/// products lose nothing.
-bool splits_none(const ServingKernel& part, const GpuSpec& gpu) {
-  return part.kernel.kind == KernelKind::grouped_gemm ||
-         (product_format(part.variant) != nullptr && gpu.copies_in_bulk());
+/// Rows of a thread block in kernels that a program compiles ahead for 8 and 4 bits (CUTLASS's,
+/// DeepGEMM's, FlashInfer's; recalled), all of which are multiplied.
+constexpr std::int64_t kCompiledRows = 128;
+
+/// Log slowdown of a tile that a program has not: slower than any other.
+constexpr double kNeverChosen = 20;
+
+/// Thread blocks along the rows that start as a cluster: Hopper's kernels have two (vLLM's
+/// `scaled_mm_sm90_fp8_dispatch.cuh`, recalled). On GB200 one row more costs one block more, not
+/// two (decision 104).
+std::int64_t rows_of_cluster(const GpuSpec& gpu) {
+  return kCompiledRows * (gpu.architecture == Architecture::hopper ? 2 : 1);
+}
+
+std::int64_t multiplied_rows(std::int64_t rows, const GpuSpec& gpu) {
+  const std::int64_t together = rows_of_cluster(gpu);
+  return (rows + together - 1) / together * together;
+}
+
+bool has_tile(KernelTiles tiles, int rows) {
+  if (tiles < KernelTiles::compiled || rows == kCompiledRows) return true;
+  return tiles == KernelTiles::compiled_few && 2 * rows == kCompiledRows;
+}
+
+TensorWeights with_tiles(TensorWeights weights, KernelTiles tiles) {
+  for (std::size_t i = 0; i < kTensorTiles.size(); ++i)
+    if (!has_tile(tiles, kTensorTiles[i].m)) weights.shared.penalty[i] = kNeverChosen;
+  return weights;
 }
 
 }  // namespace
@@ -38,22 +59,41 @@ const KernelPredictor& ServedKernels::plain(const std::string& name) {
   return *predictor;
 }
 
-ServedTime ServedKernels::of_product(const ServingKernel& part) {
-  const std::pair key(part.variant, part.slowdown);
+/// Kernels for many products at once split no contraction, nor do those for number formats in
+/// CUTLASS's manner for Hopper and later, as products of few tiles show on both (decision 72). On
+/// Ada, whose kernels are Stream-K's, such products lose nothing.
+KernelTiles ServedKernels::tiles_of(const ServingKernel& part) const {
+  if (part.kernel.kind == KernelKind::grouped_gemm) return KernelTiles::whole;
+  if (product_format(part.variant) == nullptr || !gpu_.copies_in_bulk()) return KernelTiles::any;
+  if (part.of_library) return KernelTiles::whole;
+  return part.kernel.m > kCompiledRows ? KernelTiles::compiled : KernelTiles::compiled_few;
+}
+
+TensorGemmPredictor& ServedKernels::products(const ServingKernel& part) {
+  const KernelTiles tiles = tiles_of(part);
+  const std::tuple key(part.variant, part.slowdown, tiles);
   auto found = products_.find(key);
   if (found == products_.end()) {
     const GpuSpec gpu = variant(part.variant);
     require_products(gpu, part.kernel.precision);
     found = products_
                 .emplace(key, TensorGemmPredictor(gpu, part.kernel.precision,
-                                                  *request_.weights.tensor_gemm, {}, load_))
+                                                  with_tiles(*request_.weights.tensor_gemm, tiles),
+                                                  {}, load_))
                 .first;
     found->second.slow_down(part.slowdown);
-    if (splits_none(part, gpu)) found->second.keep_whole();
+    if (tiles != KernelTiles::any) found->second.keep_whole();
   }
   found->second.keep_warm(warm_sets_);
-  const KernelPrediction prediction = found->second.predict(part.kernel);
-  return {prediction.duration + found->second.launch_seconds(), prediction.spread};
+  return found->second;
+}
+
+ServedTime ServedKernels::of_product(const ServingKernel& part) {
+  const TensorGemmPredictor& predictor = products(part);
+  Kernel kernel = part.kernel;
+  if (tiles_of(part) == KernelTiles::compiled) kernel.m = multiplied_rows(kernel.m, gpu_);
+  const KernelPrediction prediction = predictor.predict(kernel);
+  return {prediction.duration + predictor.launch_seconds(), prediction.spread};
 }
 
 /// Keys and values, read in 16 bit and written in 8.
@@ -65,9 +105,11 @@ Seconds ServedKernels::quantization(const AttentionCall& call) {
 AttentionPredictor& ServedKernels::attention(const std::string& name) {
   const auto found = attention_.find(name);
   if (found != attention_.end()) return found->second;
+  const AttentionWeights& in_16_bits = *request_.weights.attention;
+  const AttentionWeights weights =
+      name == "fp8 attention" ? fp8_attention_weights(in_16_bits) : in_16_bits;
   return attention_
-      .emplace(name, AttentionPredictor(variant(name), *request_.weights.attention,
-                                        AttentionSetting::serving, stack_))
+      .emplace(name, AttentionPredictor(variant(name), weights, AttentionSetting::serving, stack_))
       .first->second;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "lab/predict/scored_files.h"
 #include "lab/predict/serving_kernels.h"
@@ -11,6 +13,14 @@
 #include "predictor/tensor/tensor_gemm_predictor.h"
 
 namespace tessera {
+
+/// Which thread blocks a program's kernels of a product have.
+enum class KernelTiles : std::uint8_t {
+  any,
+  whole,         ///< none shares its contraction with another
+  compiled,      ///< whole, and of 128 rows alone
+  compiled_few,  ///< the same for at most 128 rows: of 64, too
+};
 
 /// How long kernels take, one behind the other, and how far that may be off.
 struct ServedTime {
@@ -35,6 +45,8 @@ class ServedKernels {
   ServedTime timed(const ServingKernel& kernel);
   Seconds of_clocks(double clocks) const;
   Seconds paced(const ServingKernel& kernel, Seconds moving);
+  KernelTiles tiles_of(const ServingKernel& kernel) const;
+  TensorGemmPredictor& products(const ServingKernel& kernel);
   ServedTime of_product(const ServingKernel& kernel);
   ServedTime of_attention(const ServingKernel& kernel);
   Seconds quantization(const AttentionCall& call);
@@ -48,7 +60,7 @@ class ServedKernels {
   Load load_;
   int warm_sets_ = 0;
   std::map<std::string, std::unique_ptr<KernelPredictor>> plain_;
-  std::map<std::pair<std::string, double>, TensorGemmPredictor> products_;
+  std::map<std::tuple<std::string, double, KernelTiles>, TensorGemmPredictor> products_;
   std::map<std::string, AttentionPredictor> attention_;
 };
 

@@ -53,12 +53,18 @@ constexpr double kElementsOfAPass = 256 * 8;
 /// them choose 1000 or 1100 (decision 92).
 constexpr double kClocksOfAPass = 1000;
 
+/// Products with one scale a tensor are cuBLASLt's in TensorRT-LLM, which chooses among many tiles
+/// (torch's `_scaled_mm`, recalled).
+bool is_cublas(const ProductFormat& format, std::string_view stack) {
+  return format.scaled_by_largest && format.bits == 8 && stack.starts_with("trtllm");
+}
+
 /// TensorRT-LLM's search takes 8.4, 7.1 and 6.1 us of GB200, H100 and L40S however small the matrix
 /// (quantize_fp8.csv), where one kernel takes 2: as three that are too small to count.
 constexpr int kSmallKernels = 3;
 
 bool searches_in_small_kernels(const ProductFormat& format, std::string_view stack) {
-  return format.scaled_by_largest && format.bits == 8 && stack.starts_with("trtllm");
+  return is_cublas(format, stack);
 }
 
 void add_small_kernels(std::vector<ServingKernel>& kernels) {
@@ -130,6 +136,7 @@ void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, st
     add_quantization(*format, m, k, stack, kernels);
     kernels.push_back(
         {product_in_format(*format, m, n, k), std::string(format->name), format->slowdown()});
+    kernels.back().of_library = is_cublas(*format, stack);
     return;
   }
   Kernel kernel;
