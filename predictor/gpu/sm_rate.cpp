@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "hw/units/text.h"
-#include "predictor/gpu/gpu_support.h"
 
 namespace tessera {
 namespace {
@@ -24,7 +23,7 @@ double tensor_flops_of_sm(const GpuSpec& gpu) {
     case Architecture::hopper:
       return 4096;
     case Architecture::blackwell:
-      return has_tensor_memory(gpu) ? 8192 : 1024;
+      return gpu.compute_capability.starts_with("12.") ? 1024 : 8192;
     case Architecture::blackwell_ultra:
       return 8192;
     default:
