@@ -19,14 +19,6 @@ namespace {
 
 constexpr std::size_t kMostVariants = 10'000;
 
-template <class Number>
-Number number_in(const std::string& text, double least, double most) {
-  const double number = parsed_option("--vary", text, parse_ratio);
-  if (number < least || number > most || static_cast<double>(static_cast<Number>(number)) != number)
-    throw InputError({"--vary", "has " + text, "give a number that the option itself takes"});
-  return static_cast<Number>(number);
-}
-
 using Setter = std::function<void(RunOptions&, const std::string&)>;
 
 Setter text_of(std::string RunOptions::*field) {
@@ -36,8 +28,12 @@ Setter text_of(std::string RunOptions::*field) {
 /// A number from `least` to `most`, whole where the field is.
 template <class Number>
 Setter number_of(Number RunOptions::*field, double least, double most) {
-  return [=](RunOptions& options, const std::string& value) {
-    options.*field = number_in<Number>(value, least, most);
+  return [=](RunOptions& options, const std::string& text) {
+    const double given = parsed_option("--vary", text, parse_ratio);
+    const auto number = static_cast<Number>(std::clamp(given, least, most));
+    if (static_cast<double>(number) != given)
+      throw InputError({"--vary", "has " + text, "give a number that the option itself takes"});
+    options.*field = number;
   };
 }
 
