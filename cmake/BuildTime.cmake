@@ -4,12 +4,13 @@
 # SimGrid 1.6 s, CLI11 2.5 s, spdlog 2.5 s, nlohmann's JSON 2.5 s, Eigen 1.4 s, Protobuf 1.3 s, the standard library's 0.8 s each time.
 set(TESSERA_STANDARD_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <optional> <span>
     <string> <string_view> <utility> <vector>)
-target_precompile_headers(tessera_sim_engine PRIVATE <simgrid/s4u.hpp>)
-target_precompile_headers(tessera_workloads PRIVATE ${TESSERA_STANDARD_HEADERS})
-target_precompile_headers(tessera_predictor PRIVATE ${TESSERA_STANDARD_HEADERS})
 target_precompile_headers(tessera_lab_fit PRIVATE ${TESSERA_STANDARD_HEADERS} <Eigen/Dense>)
-target_precompile_headers(tessera_sim_remat PRIVATE ${TESSERA_STANDARD_HEADERS})
-target_precompile_headers(tessera_sim_config PRIVATE ${TESSERA_STANDARD_HEADERS} <google/protobuf/message.h>)
+if(NOT CMAKE_BUILD_TYPE STREQUAL Release)  # there each of these is one unit and reads its headers once
+  target_precompile_headers(tessera_workloads PRIVATE ${TESSERA_STANDARD_HEADERS})
+  target_precompile_headers(tessera_predictor PRIVATE ${TESSERA_STANDARD_HEADERS})
+  target_precompile_headers(tessera_sim_remat PRIVATE ${TESSERA_STANDARD_HEADERS})
+  target_precompile_headers(tessera_sim_config PRIVATE ${TESSERA_STANDARD_HEADERS} <google/protobuf/message.h>)
+endif()
 # What writes answers shares its headers, and its optimization level, without which GCC does not take them.
 set(TESSERA_ANSWERS tessera_sim_longrun tessera_app_explain tessera_app_html tessera_app_import tessera_app_sweep tessera_app_search
     tessera_app_fit tessera_app_expect tessera_app_neighbours tessera_lab_validate)

@@ -13,6 +13,8 @@ foreach(program IN LISTS TESSERA_PROGRAMS)
   install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
 
+install(TARGETS tessera-simgrid LIBRARY DESTINATION ${TESSERA_MODULE_FOLDER})
+
 # Data, in the same folders as here.
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera)
 install(FILES predictor/weights/tessera.pb DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/predictor/weights)

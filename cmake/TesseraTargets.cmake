@@ -1,7 +1,7 @@
 # One folder = one target. `sim/plan` becomes the target tessera_sim_plan from the sources that lie in that folder
 # (sub-folders included, unless they are targets of their own), with includes written from the root.
 
-set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/remat
+set(TESSERA_NESTED_TARGETS hw/units sim/collectives sim/scenario sim/config sim/plan sim/trace sim/engine sim/simgrid sim/remat
     sim/report sim/formats sim/process sim/reliability sim/longrun app/import app/explain app/html app/sweep app/search app/fit app/serve
     app/shell app/cli lab/fit lab/predict lab/validate lab/cli)
 
@@ -30,7 +30,7 @@ function(tessera_unity_build target folder)
   if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
     return()
   endif()
-  set(batch 24)
+  set(batch 400)
   if(folder MATCHES "^(lab|tests)/")
     set(batch 8)
   endif()
@@ -78,6 +78,22 @@ function(tessera_library folder)
   tessera_link(${target} ${ARGN})
 endfunction()
 
+# sim/simgrid as a module that programs load when a step needs it (docs/decisions/0101-simgrid-in-a-module.md). Programs find it
+# over their run path, in lib/tessera beside their folder, as in an installation.
+set(TESSERA_MODULE_FOLDER lib/tessera)
+set(CMAKE_BUILD_RPATH $ORIGIN/../${TESSERA_MODULE_FOLDER} ${CMAKE_BINARY_DIR}/${TESSERA_MODULE_FOLDER})
+set(CMAKE_INSTALL_RPATH $ORIGIN/../${TESSERA_MODULE_FOLDER})
+
+function(tessera_simgrid_module)
+  set_target_properties(tessera_sim_simgrid PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  tessera_empty_source(tessera-simgrid source)
+  add_library(tessera-simgrid MODULE ${source})
+  target_link_libraries(tessera-simgrid PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,tessera_sim_simgrid>")
+  set_target_properties(tessera-simgrid PROPERTIES PREFIX "" LINKER_LANGUAGE CXX INSTALL_RPATH ""
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${TESSERA_MODULE_FOLDER})
+  target_compile_definitions(tessera_sim_engine PRIVATE TESSERA_SIMGRID_MODULE="tessera-simgrid.so")
+endfunction()
+
 # Apache ECharts in one script, by npm as the lock file in app/html/charts says; empty without npm (option TESSERA_CHARTS).
 function(tessera_chart_library result)
   string(TOLOWER "${TESSERA_CHARTS}" mode)
@@ -118,6 +134,7 @@ function(tessera_executable name folder)
     tessera_compile_options(${name})
     target_compile_definitions(${name} PRIVATE TESSERA_VERSION="${PROJECT_VERSION}")
     tessera_link(${name} ${ARGN})
+    add_dependencies(${name} tessera-simgrid)
   endif()
 endfunction()
 
@@ -199,6 +216,7 @@ function(tessera_test folder)
   tessera_compile_options(${name})
   tessera_link(${name} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_dependencies(${name} tessera-simgrid)
   target_precompile_headers(${name} REUSE_FROM tessera_test_headers)
   set(properties TIMEOUT 300)
   if(ARG_LABELS)

@@ -51,7 +51,7 @@ std::string plain(const std::string& line) {
   return text;
 }
 
-std::vector<std::string> words_of(const std::string& line) {
+std::vector<std::string> cells_of(const std::string& line) {
   std::istringstream stream(line);
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.push_back(word);
@@ -83,7 +83,7 @@ class SmiMatrixReader {
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) {
       ++line_;
-      read_line(words_of(plain(line)));
+      read_line(cells_of(plain(line)));
       if (done_) break;
     }
     check();

@@ -30,6 +30,8 @@
 #include "sim/engine/errors/deadlock_error.h"
 #include "sim/engine/errors/out_of_memory_error.h"
 #include "sim/engine/errors/time_limit_error.h"
+#include "sim/engine/network/simgrid_module.h"
+#include "sim/process/late_load.h"
 #include "sim/report/text/fitted_lines.h"
 
 namespace tessera {
@@ -197,6 +199,7 @@ ExitCode report_exception() {
 
 int run_program(const std::string& name, const std::string& description,
                 const AddCommands& add_commands, int argc, char** argv) {
+  late_load() = {simgrid_is_loaded, load_simgrid};
   clean_up_on_signals();
   reserve_standard_streams();
   try {

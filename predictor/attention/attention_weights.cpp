@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "hw/units/input_error.h"
 #include "predictor/weights/field_list.h"
+#include "predictor/weights/refuse_weights.h"
 #include "predictor/weights/weights.pb.h"
 
 namespace tessera {
@@ -21,27 +21,25 @@ static void fields(Is<AttentionProfile> auto& value, auto& message, const auto& 
 
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
-  throw InputError({.where = path.string(),
-                    .what = std::move(what),
-                    .hint = "use the file of this version, or run tessera train --model "
-                            "attention, which replaces that section alone"});
+[[noreturn]] void refuse_attention(const std::filesystem::path& path, std::string what) {
+  refuse_weights(path, std::move(what),
+                 "with --model attention, which replaces that section alone");
 }
 
 void check_version(unsigned found, int expected, const std::filesystem::path& path) {
   if (found == static_cast<unsigned>(expected)) return;
-  fail(path, "has 16-bit kernels of schema version " + std::to_string(found) +
-                 "; this program reads " + std::to_string(expected));
+  refuse_attention(path, "has 16-bit kernels of schema version " + std::to_string(found) +
+                             "; this program reads " + std::to_string(expected));
 }
 
 template <std::size_t N>
 void read_values(const google::protobuf::RepeatedField<double>& from, std::array<double, N>& to,
                  const std::filesystem::path& path) {
   if (from.size() != static_cast<int>(N))
-    fail(path, "holds another number of parameters than this version");
+    refuse_attention(path, "holds another number of parameters than this version");
   for (std::size_t i = 0; i < N; ++i) {
     to[i] = from[static_cast<int>(i)];
-    if (!std::isfinite(to[i])) fail(path, "holds a parameter that is no number");
+    if (!std::isfinite(to[i])) refuse_attention(path, "holds a parameter that is no number");
   }
 }
 
@@ -53,7 +51,7 @@ void write(const AttentionProfile& from, weights::AttentionProfile& to) {
 
 AttentionProfile read(const weights::AttentionProfile& from, const std::filesystem::path& path) {
   if (from.implementation() >= kAttentionImplementations)
-    fail(path, "names an implementation that this version does not know");
+    refuse_attention(path, "names an implementation that this version does not know");
   AttentionProfile to;
   to.implementation = static_cast<AttentionImplementation>(from.implementation());
   read_fields(from, to);

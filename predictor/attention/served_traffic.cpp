@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "predictor/held_in_l2.h"
+
 namespace tessera {
 namespace {
 
@@ -13,10 +15,6 @@ namespace {
 constexpr double kReachable = 0.86, kSharpness = 4;
 /// Read and written, so of twice the bytes of Q.
 constexpr double kPasses = 2;
-
-// Of operands in the L2, as of products (tensor_gemm_predictor.cpp): bytes per clock and SM, and
-// the share that they may fill.
-constexpr double kL2PerClock = 13.4, kHeldShare = 0.8;
 
 /// Of a block per sequence and head on one SM, from TensorRT-LLM's calls of one token on H100
 /// (measurements/kernels/attention.csv): 22 ns per sequence and head, of which the attention 11.

@@ -16,7 +16,7 @@ double tensor_soft_minimum_term(double x) {
 }
 
 /// Seconds of one tile and split and what they consist of.
-struct TilePart {
+struct TensorTilePart {
   double seconds = 0;
   double per_wave = 0;  ///< of one wave
   double waves = 0;     ///< quantised
@@ -24,12 +24,13 @@ struct TilePart {
 };
 
 /// `per_k`: seconds of one wave per element of k.
-TilePart tile_part(const TensorShape& s, const TensorTraits& gpu, const TensorParameters<double>& p,
-                   double quantisation, double unsplit_waves, double per_k, int split) {
+TensorTilePart tensor_tile_part(const TensorShape& s, const TensorTraits& gpu,
+                                const TensorParameters<double>& p, double quantisation,
+                                double unsplit_waves, double per_k, int split) {
   const double waves = unsplit_waves * split;
   const double soft = std::max(waves, 1.0);
-  TilePart part{.per_wave = (p.prologue + s.k / split) * per_k,
-                .rounding = std::ceil(waves) - soft};
+  TensorTilePart part{.per_wave = (p.prologue + s.k / split) * per_k,
+                      .rounding = std::ceil(waves) - soft};
   part.waves = quantisation * part.rounding + soft;
   part.seconds = part.waves * part.per_wave;
   if (split > 1)  // partial sums of 4 bytes, one write; half of the reads find them in L2
@@ -82,7 +83,7 @@ TensorTileChoice tensor_tile_choice(const TensorShape& s, const TensorTraits& gp
                                     std::size_t tile, int split) {
   const double waves = tensor_blocks(s, kTensorTiles[tile]) / gpu.sms;
   const double per_k = seconds_per_k(gpu, kTensorTiles[tile], p.penalty[tile]);
-  const TilePart part = tile_part(s, gpu, p, quantisation, waves, per_k, split);
+  const TensorTilePart part = tensor_tile_part(s, gpu, p, quantisation, waves, per_k, split);
   return {.tile = tile, .split = split, .waves = waves * split, .seconds = part.seconds};
 }
 
@@ -113,7 +114,7 @@ TensorTileTime soft_minimum_over_tensor_tiles(const TensorShape& s, const Tensor
     const double per_k = seconds_per_k(gpu, kTensorTiles[i], p.penalty[i]);
     for (const int split : kTensorSplits) {
       if (!tensor_split_possible(s, unsplit, split)) break;  // nor is any larger one
-      const TilePart part = tile_part(s, gpu, p, quantisation, unsplit, per_k, split);
+      const TensorTilePart part = tensor_tile_part(s, gpu, p, quantisation, unsplit, per_k, split);
       const double term = tensor_soft_minimum_term(part.seconds / reference);
       sum += term;
       if (!derivatives) continue;

@@ -7,6 +7,7 @@
 
 #include "hw/units/input_error.h"
 #include "predictor/gpu/sm_rate.h"
+#include "predictor/held_in_l2.h"
 #include "predictor/judged_spreads.h"
 #include "predictor/tensor/operand_alignment.h"
 
@@ -14,14 +15,6 @@ namespace tessera {
 namespace {
 
 constexpr double kLong = 50e-6;  // [s]; shorter kernels have a spread of their own
-
-/// What the L2 delivers at least, in bytes per clock and SM: the traffic of products on A100 that
-/// its L2 held came no slower than its memory has it (2.04 TB/s, 108 SMs, 1.41 GHz).
-constexpr double kL2PerClock = 13.4;
-/// Share of the L2 that operands may fill and still be there when their turn comes again: products
-/// of L40S (96 MiB) in turns of five come from the memory from 16 MiB on
-/// (measurements/kernels_2026/tensor_core_l40s.csv).
-constexpr double kHeldShare = 0.8;
 
 /// Log slowdown of a product that adds to a buffer wider than its operands, as Megatron's weight
 /// gradients do: 5 to 7 % longer than the forward order on A100, 7 to 8 % on B200

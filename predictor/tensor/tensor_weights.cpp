@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "hw/units/input_error.h"
 #include "predictor/weights/field_list.h"
+#include "predictor/weights/refuse_weights.h"
 #include "predictor/weights/weights.pb.h"
 
 namespace tessera {
@@ -37,12 +37,9 @@ static void fields(Is<TensorWeights> auto& value, auto& message, const auto& eac
 
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string what) {
-  throw InputError(
-      {.where = path.string(),
-       .what = std::move(what),
-       .hint = "use predictor/weights/tessera.pb of this version, or run tessera train --model "
-               "tensor-gemm, which replaces that section alone"});
+[[noreturn]] void refuse_tensor(const std::filesystem::path& path, std::string what) {
+  refuse_weights(path, std::move(what),
+                 "with --model tensor-gemm, which replaces that section alone");
 }
 
 template <std::size_t N>
@@ -55,10 +52,10 @@ std::array<double, N> read_values(const google::protobuf::RepeatedField<double>&
                                   const char* what, const std::filesystem::path& path) {
   std::array<double, N> to;
   if (from.size() != static_cast<int>(N))
-    fail(path, std::string("holds another number of ") + what + " than this version");
+    refuse_tensor(path, std::string("holds another number of ") + what + " than this version");
   std::copy(from.begin(), from.end(), to.begin());
   if (!std::ranges::all_of(to, [](double x) { return std::isfinite(x); }))
-    fail(path, std::string("holds ") + what + " that are no numbers");
+    refuse_tensor(path, std::string("holds ") + what + " that are no numbers");
   return to;
 }
 
@@ -73,7 +70,7 @@ Parameters read_parameters(const google::protobuf::RepeatedField<double>& from, 
 Precision read_precision(const std::string& name, const std::filesystem::path& path) {
   const auto named = std::ranges::find(kAllPrecisions, name,
                                        [](Precision precision) { return name_of(precision); });
-  if (named == kAllPrecisions.end()) fail(path, "names the number format '" + name + "'");
+  if (named == kAllPrecisions.end()) refuse_tensor(path, "names the number format '" + name + "'");
   return *named;
 }
 
@@ -81,7 +78,7 @@ Precision read_precision(const std::string& name, const std::filesystem::path& p
 void check(const TensorParameters<double>& p, const std::filesystem::path& path) {
   const bool sound = p.prologue >= 0 && p.split_seconds >= 0 && p.norm >= 1 && p.l2_gain > 0 &&
                      std::ranges::all_of(p.penalty, [](double x) { return x >= 0; });
-  if (!sound) fail(path, "holds shared parameters outside of their range");
+  if (!sound) refuse_tensor(path, "holds shared parameters outside of their range");
 }
 
 void check(const TensorStackWeights& stack, const std::filesystem::path& path) {
@@ -89,7 +86,7 @@ void check(const TensorStackWeights& stack, const std::filesystem::path& path) {
   const bool sound = effect.quantisation >= 0 && effect.quantisation <= 1 &&
                      effect.launch_seconds >= 0 && stack.rows > 0;
   if (!sound)
-    fail(path, "holds effects of the library '" + stack.name + "' outside of their range");
+    refuse_tensor(path, "holds effects of the library '" + stack.name + "' outside of their range");
 }
 
 void write(const TensorStackWeights& from, weights::TensorStack& to) {
@@ -117,13 +114,14 @@ void write(const TensorGpuWeights& from, weights::TensorGpu& to) {
 
 TensorGpuWeights read(const weights::TensorGpu& from, const std::filesystem::path& path) {
   const std::optional<Architecture> named = architecture_called(from.architecture());
-  if (!named) fail(path, "names the architecture '" + from.architecture() + "', which is unknown");
+  if (!named)
+    refuse_tensor(path, "names the architecture '" + from.architecture() + "', which is unknown");
   TensorGpuWeights to;
   to.architecture = *named;
   to.effect = read_parameters<TensorGpuEffect<double>>(from.effect(), "effects of a GPU", path);
   read_fields(from, to);
   for (const weights::TensorStack& stack : from.stacks()) to.stacks.push_back(read(stack, path));
-  if (to.stacks.empty()) fail(path, "holds no library for " + to.gpu);
+  if (to.stacks.empty()) refuse_tensor(path, "holds no library for " + to.gpu);
   return to;
 }
 
@@ -140,9 +138,9 @@ void write(const TensorWeights& from, weights::TensorGemm& to) {
 TensorWeights tensor_weights(const weights::TensorGemm& message,
                              const std::filesystem::path& path) {
   if (message.schema_version() != TensorWeights::kSchemaVersion)
-    fail(path, "has tensor-core products of schema version " +
-                   std::to_string(message.schema_version()) + ", not " +
-                   std::to_string(TensorWeights::kSchemaVersion));
+    refuse_tensor(path, "has tensor-core products of schema version " +
+                            std::to_string(message.schema_version()) + ", not " +
+                            std::to_string(TensorWeights::kSchemaVersion));
   TensorWeights weights;
   weights.shared =
       read_parameters<TensorParameters<double>>(message.shared(), "shared parameters", path);
@@ -150,7 +148,7 @@ TensorWeights tensor_weights(const weights::TensorGemm& message,
   read_fields(message, weights);
   check(weights.shared, path);
   for (const weights::TensorGpu& gpu : message.gpus()) weights.gpus.push_back(read(gpu, path));
-  if (weights.gpus.empty()) fail(path, "holds no GPU with tensor cores");
+  if (weights.gpus.empty()) refuse_tensor(path, "holds no GPU with tensor cores");
   return weights;
 }
 

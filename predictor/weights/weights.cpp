@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "hw/units/fnv1a.h"
-#include "hw/units/input_error.h"
 #include "hw/units/read_file.h"
 #include "hw/units/replace_file.h"
+#include "predictor/weights/refuse_weights.h"
 #include "predictor/weights/weights.pb.h"
 #include "predictor/weights/weights_fp32.h"
 #include "predictor/weights/weights_update.h"
@@ -15,10 +15,7 @@ namespace tessera {
 namespace {
 
 [[noreturn]] void refuse_file(const std::filesystem::path& path, std::string what) {
-  throw InputError({.where = path.string(),
-                    .what = std::move(what),
-                    .hint = "use predictor/weights/tessera.pb of this version, or run tessera "
-                            "train with --out to a new file"});
+  refuse_weights(path, std::move(what), "with --out to a new file");
 }
 
 weights::Weights message_of(const PredictorWeights& from) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "hw/units/input_error.h"
 #include "predictor/weights/field_list.h"
+#include "predictor/weights/refuse_weights.h"
 #include "predictor/weights/weights.pb.h"
 
 namespace tessera {
@@ -98,10 +98,7 @@ static void fields(Is<LogoScore> auto& value, auto& message, const auto& each) {
 namespace {
 
 [[noreturn]] void refuse_fp32(const std::filesystem::path& path, std::string what) {
-  throw InputError({.where = path.string(),
-                    .what = std::move(what),
-                    .hint = "use predictor/weights/tessera.pb of this version, or run tessera "
-                            "train, which replaces that section alone"});
+  refuse_weights(path, std::move(what), "without --model, which replaces that section alone");
 }
 
 template <std::size_t N>

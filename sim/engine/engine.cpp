@@ -1,8 +1,8 @@
 #include "sim/engine/engine.h"
 
-#include "sim/engine/clock/simgrid_session.h"
 #include "sim/engine/communication/communication_plan.h"
 #include "sim/engine/errors/program_check.h"
+#include "sim/engine/network/simgrid_module.h"
 #include "sim/engine/simulation.h"
 
 namespace tessera {

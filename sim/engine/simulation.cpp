@@ -60,7 +60,7 @@ Timeline Simulation::run(std::span<const int> order) {
     clock_.after(Seconds(0), [&host = hosts_[place_of(rank)]] { host.begin(); });
   limit_time();
   simgrid_.run(clock_, network_, link_paths_, static_cast<int>(ranks().size()),
-               [&](const Platform& platform) { create_actors(order, platform); });
+               [&](SharedLinks& simgrid) { create_actors(order, simgrid); });
   throw_if_out_of_time();
   throw_if_out_of_memory();
   throw_if_blocked();
@@ -78,13 +78,10 @@ void Simulation::limit_time() {
   });
 }
 
-void Simulation::create_actors(std::span<const int> order, const Platform& platform) {
+void Simulation::create_actors(std::span<const int> order, SharedLinks& simgrid) {
   for (const int rank : order) {
     const std::size_t place = place_of(rank);
-    HostProcess& host = hosts_[place];
-    simgrid::s4u::Actor::create("rank" + std::to_string(rank),
-                                &platform.gpu_host(static_cast<int>(place)),
-                                [&host] { host.live(); });
+    hosts_[place].live_on(simgrid, "rank" + std::to_string(rank), static_cast<int>(place));
   }
 }
 

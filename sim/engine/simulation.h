@@ -29,7 +29,7 @@ class Simulation {
   void create_gpus(MemorySamples samples);
   void limit_time();
   /// Every host process that has launches left, as an actor.
-  void create_actors(std::span<const int> ranks, const Platform& platform);
+  void create_actors(std::span<const int> ranks, SharedLinks& simgrid);
   std::size_t place_of(int rank) const;
   void throw_if_out_of_time() const;
   void throw_if_out_of_memory() const;

@@ -13,12 +13,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sim/process/late_load.h"
+
 namespace tessera {
 namespace {
 
 // First byte of an answer.
 constexpr char kReturned = 'R';
 constexpr char kThrew = 'E';
+
+// Exit codes of a child.
+constexpr int kDone = 0;
+constexpr int kUnread = 1;   ///< nobody took its answers
+constexpr int kLoaded = 87;  ///< done, and LateLoad is loaded in it
 
 [[noreturn]] void throw_system_error(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -50,6 +57,17 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
+bool was_loaded_late = false;  ///< in a child of this process
+
+bool is_loaded() {
+  return late_load().is_loaded != nullptr && late_load().is_loaded();
+}
+
+int exit_code_of_child(bool sent) {
+  if (!sent) return kUnread;
+  return is_loaded() ? kLoaded : kDone;
+}
+
 std::string ended_with(int exit_code) {
   return "the process ended without a result, with exit code " + std::to_string(exit_code);
 }
@@ -66,6 +84,7 @@ int wait_for(pid_t child) {
 
 ForkedProcess::ForkedProcess(std::span<const ForkedCall> calls,
                              const std::function<bool()>& goes_on) {
+  if (was_loaded_late && !is_loaded()) late_load().load();
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) throw_system_error("pipe");
   child_ = fork();
@@ -79,7 +98,7 @@ ForkedProcess::ForkedProcess(std::span<const ForkedCall> calls,
       sent = sent && write_all(ends[1], answer_of(call.call));
     }
     // Without the parent's exit handlers and buffered output, which are the parent's to run.
-    _exit(sent ? 0 : 1);
+    _exit(exit_code_of_child(sent));
   }
   close(ends[1]);
   read_end_ = ends[0];
@@ -127,7 +146,9 @@ std::string ForkedProcess::end() {
     return "the process ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
            strsignal(WTERMSIG(status)) + ")";
   }
-  const bool by_itself = WEXITSTATUS(status) == 0 && received_.empty();
+  was_loaded_late = was_loaded_late || WEXITSTATUS(status) == kLoaded;
+  const bool done = WEXITSTATUS(status) == kDone || WEXITSTATUS(status) == kLoaded;
+  const bool by_itself = done && received_.empty();
   if (by_itself) return "";
   return ended_with(WEXITSTATUS(status));
 }

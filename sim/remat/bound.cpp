@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kRounds = 2500;
 /// Rounds x (gaps + stages) that a bound may take, so that large graphs get few rounds.
-constexpr std::int64_t kWork = 60'000'000;
+constexpr std::int64_t kRoundWork = 60'000'000;
 constexpr int kPatience = 20;
 constexpr double kShrink = 0.7;
 /// Weights of the channel against the operators that are tried with a link.
@@ -39,7 +39,7 @@ class Dual {
     double theta = 1;
     int stale = 0;
     const std::int64_t size = static_cast<std::int64_t>(gaps_.size()) + graph_.ops() + 1;
-    const auto rounds = static_cast<int>(std::min<std::int64_t>(kRounds, kWork / size));
+    const auto rounds = static_cast<int>(std::min<std::int64_t>(kRounds, kRoundWork / size));
     for (int round = 0; round < rounds; ++round) {
       const double value = evaluate(share);
       if (value > best) {

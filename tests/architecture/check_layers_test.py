@@ -71,7 +71,7 @@ class CheckLayers(PlantedTree):
 
     def test_rejects_a_library_outside_the_place_that_may_use_it(self):
         cases = {
-            "<simgrid/s4u.hpp>": "SimGrid may be used only in sim/engine/",
+            "<simgrid/s4u.hpp>": "SimGrid may be used only in sim/simgrid/",
             "<yaml-cpp/yaml.h>": "yaml-cpp may be used only in sim/config/",
             "<google/protobuf/message.h>": "Protobuf may be used only in sim/config/, sim/formats/, predictor/[a-z]+/[a-z_]*weights[^/]*$",
             '"predictor/weights.pb.h"': "Protobuf may be used only in sim/config/, sim/formats/, predictor/[a-z]+/[a-z_]*weights[^/]*$",

@@ -8,9 +8,9 @@
 
 #include "hw/topology/topology.h"
 #include "sim/config/load.h"
-#include "sim/engine/clock/simgrid_session.h"
-#include "sim/engine/network/platform.h"
 #include "sim/process/forked_call.h"
+#include "sim/simgrid/platform.h"
+#include "sim/simgrid/simgrid_session.h"
 
 namespace tessera {
 namespace {
@@ -52,7 +52,8 @@ void topology_and_platform(benchmark::State& state) {
       const auto engine = start_simgrid();
       return std::to_string(seconds_of([&] {
         const Topology topology(cluster);
-        const Platform platform(topology);
+        const Platform platform(topology.links(), topology.gpu_count(),
+                                [&](int from, int to) { return topology.route(from, to).links; });
         benchmark::DoNotOptimize(&platform.gpu_host(0));
       }));
     })));

@@ -1,8 +1,6 @@
 #include "sim/engine/clock/sim_clock.h"
 
 #include <algorithm>
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u/Engine.hpp>
 #include <utility>
 
 namespace tessera {
@@ -43,7 +41,7 @@ void SimClock::at(Seconds date, Action&& action) {
 }
 
 bool SimClock::ahead() const {
-  return !in_simgrid_ || now_.value() > simgrid::s4u::Engine::get_clock();
+  return simgrid_ == nullptr || now_ > simgrid_->now();
 }
 
 // As an instant of its own, because the one that runs is over before SimGrid's clock moves.
@@ -91,7 +89,7 @@ void SimClock::pop() {
 }
 
 void SimClock::catch_up() {
-  now_ = std::max(now_, Seconds(simgrid::s4u::Engine::get_clock()));
+  now_ = std::max(now_, simgrid_->now());
 }
 
 void SimClock::limit_wall_time(Seconds limit, Action when_over) {
@@ -113,11 +111,9 @@ void SimClock::look_at_wall_clock() {
 
 // A timer that an earlier one has overtaken still fires; `fire` ignores it.
 void SimClock::arm() {
-  if (!in_simgrid_ || heap_.empty() || Seconds(heap_.front().date) >= armed_for_) return;
+  if (simgrid_ == nullptr || heap_.empty() || Seconds(heap_.front().date) >= armed_for_) return;
   armed_for_ = Seconds(heap_.front().date);
-  // SimGrid's clock may lie one rounding above ours, and it refuses dates in its past.
-  const double date = std::max(armed_for_.value(), simgrid::s4u::Engine::get_clock());
-  simgrid::kernel::timer::Timer::set(date, [this, armed = armed_for_] { fire(armed); });
+  simgrid_->at(armed_for_, [this, armed = armed_for_] { fire(armed); });
 }
 
 void SimClock::run(const Instant& instant) {
@@ -153,8 +149,8 @@ void SimClock::run_alone() {
   run_until(kBeforeAll);
 }
 
-void SimClock::join_simgrid() {
-  in_simgrid_ = true;
+void SimClock::join_simgrid(OuterClock& simgrid) {
+  simgrid_ = &simgrid;
   arm();
 }
 

@@ -10,6 +10,7 @@
 
 #include "hw/units/quantity.h"
 #include "sim/engine/clock/action.h"
+#include "sim/engine/clock/outer_clock.h"
 
 namespace tessera {
 
@@ -34,8 +35,8 @@ class SimClock {
   void run_alone();
   /// Whether `run_alone` ended because SimGrid is asked for.
   bool waits_for_simgrid() const { return !heap_.empty(); }
-  /// SimGrid has started and is about to run: the rest runs with it.
-  void join_simgrid();
+  /// SimGrid has started and is about to run: the rest runs with its clock.
+  void join_simgrid(OuterClock& simgrid);
   /// Whether SimGrid's clock still has to come to `now`.
   bool ahead() const;
   /// Runs `action` at `now`, when SimGrid's clock has come there.
@@ -108,7 +109,7 @@ class SimClock {
   std::chrono::steady_clock::time_point wall_limit_;
   Action when_over_;
   bool stopped_ = false;
-  bool in_simgrid_ = false;
+  OuterClock* simgrid_ = nullptr;  ///< null until it is joined
 };
 
 }  // namespace tessera

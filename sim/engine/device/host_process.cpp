@@ -2,10 +2,8 @@
 
 namespace tessera {
 
-void HostProcess::live() {
-  if (all_launched_) return;
-  actor_ = simgrid::s4u::Semaphore::create(0);
-  actor_->acquire();
+void HostProcess::live_on(SharedLinks& simgrid, const std::string& name, int gpu) {
+  if (!all_launched_) actor_ = simgrid.create_actor(name, gpu);
 }
 
 // The host need not sleep through each launch: between two waits nothing depends on it but the
@@ -16,7 +14,7 @@ void HostProcess::launch(std::int32_t after, Seconds since) {
     const auto ops = static_cast<std::int32_t>(launches.host_time.size());
     gpu_.launch(launch_run(after, since, ops - 1, launches), ops);
     all_launched_ = true;
-    if (actor_ != nullptr) actor_->release();
+    if (actor_ != nullptr) actor_->end();
     return gpu_.advance();
   }
   const std::int32_t awaited = launches.waits[waits_begun_++];

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <simgrid/s4u.hpp>
+#include <memory>
+#include <string>
 
 #include "sim/engine/device/gpu.h"
+#include "sim/engine/network/shared_links.h"
 
 namespace tessera {
 
@@ -17,9 +19,10 @@ class HostProcess {
 
   /// Launches from the clock's date on; from an action of the clock.
   void begin() { launch(-1, gpu_.context().clock.now()); }
-  /// The actor, which lives until the last launch. It sleeps: what it would do when a wait ends is
-  /// done by actions of the clock, without a switch to the actor and back.
-  void live();
+  /// As an actor on the host of `gpu`, where launches are left, until the last one. It sleeps: what
+  /// it would do when a wait ends is done by actions of the clock, without a switch to the actor
+  /// and back.
+  void live_on(SharedLinks& simgrid, const std::string& name, int gpu);
 
  private:
   /// The ops behind `after`, which ended at `since`, up to the next one that the host waits for.
@@ -27,7 +30,7 @@ class HostProcess {
   std::size_t waits() const { return gpu_.queues().launches.waits.size(); }
 
   Gpu& gpu_;
-  simgrid::s4u::SemaphorePtr actor_;  ///< on which it sleeps; null where there is none
+  std::unique_ptr<SharedLinks::Actor> actor_;  ///< null where there is none
   std::size_t waits_begun_ = 0;
   bool all_launched_ = false;
 };

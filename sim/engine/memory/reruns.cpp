@@ -8,8 +8,6 @@
 namespace tessera {
 namespace {
 
-constexpr std::int32_t kNone = -1;
-
 bool is_backward_kernel(const ProgramOp& op) {
   return op.kind == OpKind::kernels && op.stream == StreamKind::compute &&
          op.phase == Phase::backward;

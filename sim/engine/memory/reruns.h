@@ -26,10 +26,12 @@ bool stands_alone(const ProgramOp& op, const Program& program);
 /// host memory until the last of its results is used.
 class Reruns {
  public:
+  static constexpr std::int32_t kNone = -1;
+
   Reruns(const Program& program, int stage, const TensorLives& lives);
 
   const std::vector<Rerun>& all() const { return all_; }
-  /// Position in `all()` of the op that makes `tensor` again; -1: it cannot be given up.
+  /// Position in `all()` of the op that makes `tensor` again; kNone: it cannot be given up.
   std::int32_t of_tensor(std::int32_t tensor) const {
     return of_tensor_[static_cast<std::size_t>(tensor)];
   }

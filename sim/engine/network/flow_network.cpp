@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <utility>
 
 namespace tessera {
@@ -10,13 +9,9 @@ namespace tessera {
 FlowNetwork::FlowNetwork(const LinkPaths& paths, SimClock& clock)
     : link_paths_(paths), clock_(clock), links_(paths.links().size()), paths_(paths.path_count()) {}
 
-void FlowNetwork::share_on(const Platform& platform) {
-  platform_ = &platform;
-  simgrid::s4u::Activity::on_completion_cb([this](const simgrid::s4u::Activity& activity) {
-    const auto* comm = dynamic_cast<const simgrid::s4u::Comm*>(&activity);
-    if (comm == nullptr || comm->get_data<void>() == nullptr) return;
-    end_in_simgrid(static_cast<Slot>(reinterpret_cast<std::uintptr_t>(comm->get_data<void>()) - 1));
-  });
+void FlowNetwork::share_on(SharedLinks& shared) {
+  shared_ = &shared;
+  shared.when_flow_ends([this](std::size_t id) { end_in_simgrid(static_cast<Slot>(id)); });
 }
 
 void FlowNetwork::start(PathId path, double bytes, Action on_end) {
@@ -112,8 +107,7 @@ void FlowNetwork::give_to_simgrid(Slot slot) {
   tell_limit(flow.path, LinkPaths::kNoLimit);
   flow.earliest_end = earliest_end(flow.path, flow.bytes);
   clock_.occupy(flow.earliest_end);
-  void* const data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(slot) + 1);
-  flow.comm = platform_->send(flow.path, flow.bytes, data);
+  flow.in_simgrid = shared_->send(flow.path, flow.bytes, static_cast<std::size_t>(slot));
   ++use_of(flow.path).flows_in_simgrid;
   tell_limit(flow.path, use_of(flow.path).limit);
 }
@@ -145,15 +139,15 @@ void FlowNetwork::limit(PathId path, BytesPerSecond rate) {
 
 void FlowNetwork::tell_limit(PathId path, BytesPerSecond rate) {
   if (std::exchange(use_of(path).limit_in_simgrid, rate) == rate) return;
-  platform_->set_limit(path, rate);
+  shared_->set_limit(path, rate);
 }
 
 void FlowNetwork::end_in_simgrid(Slot slot) {
   clock_.catch_up();
   clock_.release(at(slot).earliest_end);
   --use_of(at(slot).path).flows_in_simgrid;
-  // SimGrid still uses the Comm after its callback: the clock lets go of it a moment later.
-  clock_.after(Seconds(0), [comm = std::move(at(slot).comm)] {});
+  // SimGrid still uses the flow after its callback: the clock lets go of it a moment later.
+  clock_.after(Seconds(0), [flow = std::move(at(slot).in_simgrid)] {});
   end(slot);
 }
 

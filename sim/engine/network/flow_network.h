@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <simgrid/s4u.hpp>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "sim/engine/clock/paced_work.h"
 #include "sim/engine/clock/sim_clock.h"
-#include "sim/engine/network/platform.h"
+#include "sim/engine/network/shared_links.h"
 
 namespace tessera {
 
@@ -36,8 +36,8 @@ class FlowNetwork {
   }
   /// Where flows share full links; before the first of them goes there, that is, while the clock
   /// waits for SimGrid. Once.
-  void share_on(const Platform& platform);
-  /// From now on, no flow over `path`, one of PlannedNetwork::has_limit, is faster than `rate`.
+  void share_on(SharedLinks& shared);
+  /// From now on, no flow over `path`, one of LinkPaths::has_limit, is faster than `rate`.
   void limit(PathId path, BytesPerSecond rate);
 
  private:
@@ -47,7 +47,7 @@ class FlowNetwork {
     double bytes = 0;  ///< left when SimGrid takes it over
     Action on_end;
     PacedWork unhindered;  ///< seconds at the path's rate
-    simgrid::s4u::CommPtr comm;
+    std::unique_ptr<SharedLinks::Flow> in_simgrid;
     Seconds earliest_end;
   };
   using Slot = std::int32_t;
@@ -83,9 +83,9 @@ class FlowNetwork {
   void end(Slot slot);
 
   const LinkPaths& link_paths_;
-  const Platform* platform_ = nullptr;  ///< null until SimGrid runs
+  SharedLinks* shared_ = nullptr;  ///< null until SimGrid runs
   SimClock& clock_;
-  std::deque<Flow> flows_;  ///< by slot; SimGrid's user data of a flow is its slot + 1
+  std::deque<Flow> flows_;  ///< by slot
   std::vector<Slot> free_slots_;
   std::vector<LinkUse> links_;
   std::vector<PathUse> paths_;

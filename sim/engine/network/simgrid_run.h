@@ -2,12 +2,10 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
-#include <simgrid/s4u.hpp>
 
 #include "sim/engine/clock/sim_clock.h"
 #include "sim/engine/network/flow_network.h"
-#include "sim/engine/network/platform.h"
+#include "sim/engine/network/shared_links.h"
 
 namespace tessera {
 
@@ -19,11 +17,10 @@ class SimGridRun {
   /// Once. `on_simgrid`, where given, runs when SimGrid has started, to create actors on the hosts
   /// of the `gpus`. Throws std::logic_error if SimGrid is needed and has run in this process.
   void run(SimClock& clock, FlowNetwork& network, const LinkPaths& paths, int gpus,
-           const std::function<void(const Platform&)>& on_simgrid = nullptr);
+           const std::function<void(SharedLinks&)>& on_simgrid = nullptr);
 
  private:
-  std::unique_ptr<simgrid::s4u::Engine> engine_;
-  std::optional<Platform> platform_;
+  std::unique_ptr<SharedLinks> links_;
 };
 
 }  // namespace tessera

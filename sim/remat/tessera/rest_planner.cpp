@@ -12,10 +12,10 @@ namespace {
 
 /// Operators times sweeps that a plan may take: a sweep of 10,000 operators takes about 1.3 ms, one
 /// with copies about three.
-constexpr int kWork = 300'000;
+constexpr int kSweepWork = 300'000;
 
 /// Operators times plans that are looked at where peaks are relieved, likewise; one takes less.
-constexpr int kPeakWork = 100'000;
+constexpr int kPeakSweepWork = 100'000;
 
 PriceSearchOptions search_options(int sweeps) {
   // What a longer life costs decides more than further steps do: prices are tried with both.
@@ -55,7 +55,7 @@ std::optional<Incumbent> search_copies(const Graph& graph, const PlanRequest& re
 /// many as lack.
 void relieve_peaks(const Graph& graph, const PlanRequest& request, PlannedSchedule& best,
                    Nanoseconds& time) {
-  const int most = std::clamp(kPeakWork / std::max(1, graph.ops()), 2, 40);
+  const int most = std::clamp(kPeakSweepWork / std::max(1, graph.ops()), 2, 40);
   Schedule schedule = CapuchinPlanner(most).plan(graph, request).schedule;
   const ReplayResult cost = replay(graph, schedule, request.link);
   const bool fits = cost.peak <= request.budget && cost.host_peak <= request.host_bytes;
@@ -67,7 +67,7 @@ void relieve_peaks(const Graph& graph, const PlanRequest& request, PlannedSchedu
 /// By prices alone.
 std::optional<Incumbent> search_prices(const Graph& graph, const PlanRequest& request, double share,
                                        ByteCount& least_peak) {
-  const int sweeps = static_cast<int>(share * kWork) / std::max(1, graph.ops());
+  const int sweeps = static_cast<int>(share * kSweepWork) / std::max(1, graph.ops());
   const PriceSearchOptions options = search_options(sweeps);
   const bool is_short = options.rounds == 0;
   PriceSearch search(graph, request.budget, is_short ? request.link : std::nullopt,

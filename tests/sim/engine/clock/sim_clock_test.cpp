@@ -9,9 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/engine/clock/simgrid_session.h"
-#include "sim/engine/network/platform.h"
 #include "sim/process/forked_call.h"
+#include "sim/simgrid/platform.h"
+#include "sim/simgrid/simgrid_links.h"
+#include "sim/simgrid/simgrid_session.h"
 
 namespace tessera {
 namespace {
@@ -24,9 +25,10 @@ class SimClockTest : public testing::Test {
   std::unique_ptr<simgrid::s4u::Engine> engine_ = start_simgrid();
   LinkPaths paths_{{}, {}};
   Platform platform_{paths_, 1};
+  SimGridClock simgrid_;
 
   void run(SimClock& clock) {
-    clock.join_simgrid();
+    clock.join_simgrid(simgrid_);
     engine_->run();
   }
 };

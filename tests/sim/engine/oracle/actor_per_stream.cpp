@@ -13,9 +13,9 @@
 
 #include "sim/collectives/collective.h"
 #include "sim/collectives/rings/ring_shift.h"
-#include "sim/engine/clock/simgrid_session.h"
 #include "sim/engine/network/communicators.h"
-#include "sim/engine/network/platform.h"
+#include "sim/simgrid/platform.h"
+#include "sim/simgrid/simgrid_session.h"
 
 namespace tessera::test {
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/engine/network/link_paths.h"
+#include "sim/simgrid/routing_zone.h"
 
 namespace tessera {
 
@@ -22,10 +23,9 @@ class Platform {
   /// besides, which bounds every flow over the path and is shared by none.
   Platform(const LinkPaths& paths, int gpu_count);
 
-  /// No paths; a transfer from one GPU's host to another's crosses the links of `topology.route`,
-  /// which is asked when the transfer starts: no table of routes. SimGrid gets all links. The
-  /// topology has to outlive the platform.
-  explicit Platform(const Topology& topology);
+  /// No paths; a transfer from one GPU's host to another's crosses the links of `route_of`, which
+  /// is asked when the transfer starts: no table of routes. SimGrid gets all `links`.
+  Platform(std::span<const Link> links, int gpu_count, RouteOf route_of);
 
   simgrid::s4u::Host& gpu_host(int gpu) const { return *gpus_[static_cast<std::size_t>(gpu)]; }
   simgrid::s4u::Host& path_host(PathId path) const {

@@ -11,7 +11,4 @@ namespace tessera {
 /// stay those of the caller.
 std::unique_ptr<simgrid::s4u::Engine> start_simgrid();
 
-/// Whether start_simgrid() was called in this process.
-bool simgrid_has_started();
-
 }  // namespace tessera

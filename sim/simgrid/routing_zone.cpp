@@ -1,6 +1,6 @@
-#include "sim/engine/network/routing_zone.h"
+#include "sim/simgrid/routing_zone.h"
 
-#include "sim/engine/network/platform.h"
+#include "sim/simgrid/platform.h"
 
 namespace tessera {
 
@@ -46,8 +46,8 @@ void RoutingZone::get_local_route(const routing::NetPoint* from, const routing::
     if (limit != limits_.end()) route->link_list_.push_back(limit->second);
     return;
   }
-  if (topology_ == nullptr) return;
-  append(*route, topology_->route(static_cast<int>(from->id()), static_cast<int>(to->id())).links);
+  if (!route_of_) return;
+  append(*route, route_of_(static_cast<int>(from->id()), static_cast<int>(to->id())));
 }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "sim/engine/network/platform.h"
+#include "sim/simgrid/platform.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/engine/network/routing_zone.h"
+#include "sim/simgrid/routing_zone.h"
 
 namespace tessera {
 namespace {
@@ -47,10 +47,10 @@ Platform::Platform(const LinkPaths& paths, int gpu_count) : limits_(paths.path_c
   zone->seal();
 }
 
-Platform::Platform(const Topology& topology) {
-  auto* zone = new RoutingZone("cluster", &topology);
-  zone->create_links(topology.links(), std::vector<bool>(topology.links().size(), true));
-  gpus_ = create_hosts(*zone, "gpu", topology.gpu_count());
+Platform::Platform(std::span<const Link> links, int gpu_count, RouteOf route_of) {
+  auto* zone = new RoutingZone("cluster", std::move(route_of));
+  zone->create_links(links, std::vector<bool>(links.size(), true));
+  gpus_ = create_hosts(*zone, "gpu", gpu_count);
   zone->seal();
 }
 

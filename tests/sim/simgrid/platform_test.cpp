@@ -1,4 +1,4 @@
-#include "sim/engine/network/platform.h"
+#include "sim/simgrid/platform.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/clock/sim_clock.h"
-#include "sim/engine/clock/simgrid_session.h"
+#include "sim/simgrid/simgrid_links.h"
+#include "sim/simgrid/simgrid_session.h"
 #include "tests/hw/fabrics.h"
 
 namespace tessera {
@@ -26,7 +27,9 @@ std::vector<double> end_times(const ClusterSpec& cluster, const std::vector<Mess
   const auto engine = start_simgrid();
   const Topology topology(cluster);
   SimClock clock;
-  const Platform platform(topology);
+  const Platform platform(topology.links(), topology.gpu_count(),
+                          [&](int from, int to) { return topology.route(from, to).links; });
+  SimGridClock simgrid;
   std::vector<double> ends(messages.size(), -1);
   std::vector<simgrid::s4u::CommPtr> running(messages.size());
   simgrid::s4u::Activity::on_completion_cb([&](const simgrid::s4u::Activity& activity) {
@@ -45,7 +48,7 @@ std::vector<double> end_times(const ClusterSpec& cluster, const std::vector<Mess
                                                     static_cast<std::uint64_t>(parts));
     });
   }
-  clock.join_simgrid();
+  clock.join_simgrid(simgrid);
   engine->run();
   return ends;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
@@ -7,19 +8,23 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "hw/topology/topology.h"
 
 namespace tessera {
 
+/// The links that a transfer from one GPU to another crosses.
+using RouteOf = std::function<std::vector<LinkId>(int from, int to)>;
+
 /// SimGrid's own zones keep routes in tables or know a few shapes of network. Here a pseudo-host
 /// carries its path, and the route between two GPUs is computed when it is asked for.
 class RoutingZone : public simgrid::kernel::routing::NetZoneImpl {
  public:
-  /// With a topology, the hosts that are created first are its GPUs, in order.
-  RoutingZone(const std::string& name, const Topology* topology)
-      : NetZoneImpl(name), topology_(topology) {}
+  /// With `route_of`, the hosts that are created first are the GPUs, in order.
+  RoutingZone(const std::string& name, RouteOf route_of)
+      : NetZoneImpl(name), route_of_(std::move(route_of)) {}
 
   /// Creates the wanted ones of `links`, with latency 0. Before any path is set.
   void create_links(std::span<const Link> links, const std::vector<bool>& wanted);
@@ -40,7 +45,7 @@ class RoutingZone : public simgrid::kernel::routing::NetZoneImpl {
  private:
   void append(simgrid::kernel::routing::Route& route, std::span<const LinkId> links) const;
 
-  const Topology* topology_;
+  RouteOf route_of_;
   std::vector<simgrid::kernel::resource::StandardLinkImpl*> links_;   ///< by LinkId; may be null
   std::unordered_map<unsigned long, std::span<const LinkId>> paths_;  ///< by pseudo-host's number
   std::unordered_map<unsigned long, simgrid::kernel::resource::StandardLinkImpl*> limits_;

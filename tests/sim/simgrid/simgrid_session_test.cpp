@@ -1,4 +1,4 @@
-#include "sim/engine/clock/simgrid_session.h"
+#include "sim/simgrid/simgrid_session.h"
 
 #include <csignal>
 #include <stdexcept>

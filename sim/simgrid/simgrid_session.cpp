@@ -1,4 +1,4 @@
-#include "sim/engine/clock/simgrid_session.h"
+#include "sim/simgrid/simgrid_session.h"
 
 #include <csignal>
 #include <stdexcept>
@@ -67,10 +67,6 @@ std::unique_ptr<simgrid::s4u::Engine> start_simgrid() {
   auto engine = std::make_unique<simgrid::s4u::Engine>(&argc, argv.data());
   for (const std::string& setting : kSettings) simgrid::s4u::Engine::set_config(setting);
   return engine;
-}
-
-bool simgrid_has_started() {
-  return started;
 }
 
 }  // namespace tessera

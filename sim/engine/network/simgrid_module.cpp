@@ -1,0 +1,58 @@
+#include "sim/engine/network/simgrid_module.h"
+
+#include <string>
+
+#include <dlfcn.h>
+
+#include "hw/units/input_error.h"
+
+namespace tessera {
+namespace {
+
+using StartLinks = SharedLinks* (*)(const LinkPaths*, int gpus);  // sim/simgrid/module.cpp
+
+bool loaded = false, started = false;
+
+/// Found over the run path of the program.
+void* opened_module() {
+  void* const module = dlopen(TESSERA_SIMGRID_MODULE, RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr)
+    throw InputError({.where = TESSERA_SIMGRID_MODULE,
+                      .what = std::string("cannot be loaded: ") + dlerror(),
+                      .hint = "keep lib/tessera beside the folder of the program, as in an "
+                              "installation, and install SimGrid"});
+  return module;
+}
+
+StartLinks loaded_start() {
+  static const auto start =
+      reinterpret_cast<StartLinks>(dlsym(opened_module(), "tessera_start_shared_links"));
+  if (start == nullptr)
+    throw InputError({.where = TESSERA_SIMGRID_MODULE,
+                      .what = "is of another version",
+                      .hint = "take program and lib/tessera from the same build"});
+  loaded = true;
+  return start;
+}
+
+}  // namespace
+
+void load_simgrid() {
+  loaded_start();
+}
+
+bool simgrid_is_loaded() {
+  return loaded;
+}
+
+std::unique_ptr<SharedLinks> start_shared_links(const LinkPaths& paths, int gpus) {
+  const StartLinks start = loaded_start();
+  started = true;
+  return std::unique_ptr<SharedLinks>(start(&paths, gpus));
+}
+
+bool simgrid_has_started() {
+  return started;
+}
+
+}  // namespace tessera
