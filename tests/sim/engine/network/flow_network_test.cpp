@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/engine/network/simgrid_module.h"
 #include "sim/engine/network/simgrid_run.h"
-#include "sim/simgrid/simgrid_session.h"
 
 namespace tessera {
 namespace {

@@ -1,0 +1,36 @@
+"""SimGrid is loaded by the steps that need it, and by nothing else."""
+
+import os
+import subprocess
+
+from tessera_command import PROGRAM, EndToEnd
+
+MODULE = "tessera-simgrid.so"
+FULL_LINKS = "mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16"
+
+
+class SimGridModule(EndToEnd):
+    def loaded_by(self, scenario):
+        """What the loader says of the files that it reads."""
+        result = subprocess.run([PROGRAM, "simulate", scenario], capture_output=True, text=True, check=True,
+                                env={**os.environ, "LD_DEBUG": "files"})
+        return result.stderr
+
+    def test_a_step_whose_links_have_room_does_without(self):
+        loaded = self.loaded_by("gpt2-large_4xh100_dp4")
+        self.assertIn("libprotobuf", loaded)
+        self.assertNotIn(MODULE, loaded)
+        self.assertNotIn("libsimgrid", loaded)
+
+    def test_a_step_that_fills_a_link_has_it(self):
+        loaded = self.loaded_by(FULL_LINKS)
+        self.assertIn(MODULE, loaded)
+        self.assertIn("libsimgrid", loaded)
+
+    def test_a_module_that_cannot_be_loaded_is_named(self):
+        (self.folder / MODULE).touch()
+        result = subprocess.run([PROGRAM, "simulate", FULL_LINKS], capture_output=True, text=True, check=False,
+                                env={**os.environ, "LD_LIBRARY_PATH": str(self.folder)})
+        self.assertEqual((result.returncode, result.stdout), (3, ""))
+        self.assertIn(f"{MODULE}: cannot be loaded: {self.folder / MODULE}: file too short", result.stderr)
+        self.assertIn("lib/tessera", result.stderr)
