@@ -140,12 +140,12 @@ void set_times(const StepOptions& step, const std::vector<RankProgram>& stages, 
 }
 
 /// The schedules of `known` for the operators of `plan`, whose sizes and times are others.
-void carry_over(const StageMemoryPlan& known, ActivationPacking packing, const OpTime& time,
-                const remat::HostLink& link, StageMemoryPlan& plan) {
+void carry_over(const StageMemoryPlan& known, const OpTime& time, const remat::HostLink& link,
+                StageMemoryPlan& plan) {
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     ChunkMemoryPlan& chunk = plan.chunks[c];
     const ChunkMemoryPlan& from = known.chunks.at(c);
-    if (from.ops.added) chunk.ops = with_packed_tensors(chunk.ops, packing);
+    if (from.ops.added) chunk.ops = with_packed_tensors(chunk.ops, known.packing);
     chunk.graph = stage_graph(chunk.ops, "stage " + std::to_string(plan.stage), time, {});
     const remat::Graph& graph = chunk.graph.graph;
     const remat::Graph& own = from.graph.graph;
@@ -286,7 +286,7 @@ PlannedProgram with_foreseen_plan(const Scenario& scenario, const PlannedStep& f
     StageMemoryPlan& plan = planned.stages[s];
     leave_alone(plan, time);
     plan.needed = true;
-    carry_over(foreseen.stages[s], scenario.memory.packing, time, planned.link, plan);
+    carry_over(foreseen.stages[s], time, planned.link, plan);
     write_stage(plan, style, timed.program);
     measure_stage(plan, planned.budget, timed);
   }

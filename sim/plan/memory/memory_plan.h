@@ -52,8 +52,9 @@ struct StageMemoryPlan {
   std::string infeasible;  ///< why: the operator and the missing bytes
   Bytes missing;
   std::string note;
-  std::vector<ChunkMemoryPlan> chunks;  ///< of the model, on this stage
-  Bytes buffer_bytes;                   ///< left free, for gathered parameters and the like
+  ActivationPacking packing = ActivationPacking::as_it_is;  ///< of `chunks`
+  std::vector<ChunkMemoryPlan> chunks;                      ///< of the model, on this stage
+  Bytes buffer_bytes;  ///< left free, for gathered parameters and the like
 };
 
 /// A step whose stages fit the budget, if that is possible.

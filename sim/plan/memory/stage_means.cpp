@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "sim/plan/memory/packed_ops.h"
 
@@ -12,18 +13,26 @@ bool is_better(bool feasible, Seconds time, bool other_feasible, Seconds other_t
   return feasible != other_feasible ? feasible : feasible && time < other_time;
 }
 
-}  // namespace
-
-void StageMeans::pack(StageMemoryPlan& plan) const {
-  for (ChunkMemoryPlan& chunk : plan.chunks)
-    chunk.ops = with_packed_tensors(chunk.ops, scenario_.memory.packing);
+/// Kernels that pack take time: each means is tried besides those that pack less.
+std::vector<ActivationPacking> packings_up_to(ActivationPacking most) {
+  std::vector<ActivationPacking> packings{ActivationPacking::as_it_is};
+  if (most == ActivationPacking::eight_bit) packings.push_back(ActivationPacking::masks);
+  if (most != ActivationPacking::as_it_is) packings.push_back(most);
+  return packings;
 }
+
+void pack(StageMemoryPlan& plan, ActivationPacking packing) {
+  if (packing == ActivationPacking::as_it_is) return;
+  plan.packing = packing;
+  for (ChunkMemoryPlan& chunk : plan.chunks) chunk.ops = with_packed_tensors(chunk.ops, packing);
+}
+
+}  // namespace
 
 StageMeans::Variant StageMeans::tried(Variant variant, StagePlanner& planner,
                                       TimedProgram& timed) const {
   StageMemoryPlan& plan = variant.plan;
   Bytes states_copied, states_on_host;
-  if (variant.packs) pack(plan);
   if (variant.offloads) {
     const bool on_drives = scenario_.memory.optimizer_states == OptimizerStates::on_nvme;
     const std::optional<DriveRates> rates =
@@ -52,16 +61,16 @@ StageMeans::Variant StageMeans::tried(Variant variant, StagePlanner& planner,
 void StageMeans::plan(StageMemoryPlan& plan, StagePlanner& planner, TimedProgram& timed) {
   RankProgram& stage = timed.program.stages[static_cast<std::size_t>(plan.stage)];
   const RankProgram before = stage;
-  const bool may_pack = scenario_.memory.packing != ActivationPacking::as_it_is;
   const bool may_offload = scenario_.memory.optimizer_states != OptimizerStates::on_gpu;
   std::optional<Variant> best;
-  for (const bool packs : {false, true}) {
+  for (const ActivationPacking packing : packings_up_to(scenario_.memory.packing)) {
+    StageMemoryPlan packed = plan;
+    pack(packed, packing);
     for (const bool offloads : {false, true}) {
-      if ((packs && !may_pack) || (offloads && !may_offload)) continue;
+      if (offloads && !may_offload) continue;
       stage = before;
-      Variant next = tried({.packs = packs,
-                            .offloads = offloads,
-                            .plan = plan,
+      Variant next = tried({.offloads = offloads,
+                            .plan = packed,
                             .stage = {},
                             .drives = {},
                             .offload = {},
@@ -76,7 +85,8 @@ void StageMeans::plan(StageMemoryPlan& plan, StagePlanner& planner, TimedProgram
   stage = std::move(best->stage);
   offload_ = best->offload;
   drives_ = std::move(best->drives);
-  if (best->packs) plan.note += std::string(plan.note.empty() ? "" : "; ") + "packed tensors wait";
+  if (plan.packing != ActivationPacking::as_it_is)
+    plan.note += std::string(plan.note.empty() ? "" : "; ") + "packed tensors wait";
   if (best->offloads)
     plan.note += std::string(plan.note.empty() ? "" : "; ") + "optimizer states wait off the GPU";
 }

@@ -8,8 +8,8 @@
 namespace tessera {
 
 /// Plans a stage with what the scenario allows beyond recomputation and copies of activations
-/// (memory.packing, memory.optimizer_states): without, with each, and with both; the fastest that
-/// fits is taken.
+/// (memory.packing and those that save less, memory.optimizer_states): without, with each, and with
+/// both; the fastest that fits is taken.
 class StageMeans {
  public:
   /// `scenario` and `planner` must outlive it.
@@ -26,7 +26,7 @@ class StageMeans {
 
  private:
   struct Variant {
-    bool packs = false, offloads = false;
+    bool offloads = false;
     StageMemoryPlan plan;
     RankProgram stage;
     std::vector<DriveTransfer> drives;
@@ -34,7 +34,6 @@ class StageMeans {
     Seconds time;  ///< of the step's micro-batches and the copies of states
   };
   Variant tried(Variant variant, StagePlanner& planner, TimedProgram& timed) const;
-  void pack(StageMemoryPlan& plan) const;
 
   const Scenario& scenario_;
   remat::HostLink link_;

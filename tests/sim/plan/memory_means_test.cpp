@@ -103,6 +103,21 @@ TEST(MemoryMeans, PackingIsTakenWhereItWinsAndNotWhereNothingIsShort) {
   EXPECT_EQ(planned(scenario, 80_GiB).memory.stages[0].note, "");
 }
 
+TEST(MemoryMeans, EightBitAreNoSlowerThanMasksAlone) {
+  Scenario scenario = one_gpu("dgx-a100");
+  scenario.memory.swap = false;
+  for (const double share : {0.5, 0.65, 0.8}) {
+    const Bytes budget = budget_at(scenario, share);
+    scenario.memory.packing = ActivationPacking::masks;
+    const PlannedSteps masks = planned(scenario, budget);
+    scenario.memory.packing = ActivationPacking::eight_bit;
+    const PlannedSteps eight_bit = planned(scenario, budget);
+    ASSERT_TRUE(masks.memory.feasible());
+    ASSERT_TRUE(eight_bit.memory.feasible());
+    EXPECT_LE(eight_bit.memory.added_time, masks.memory.added_time) << share;
+  }
+}
+
 TEST(MemoryMeans, StatesWaitOnTheHostWhereActivationsAloneDoNotFit) {
   Scenario scenario = one_gpu("dgx-a100");
   const StageMemoryPlan whole = planned(scenario, 80_GiB).memory.stages.at(0);
