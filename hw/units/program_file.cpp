@@ -34,6 +34,10 @@ fs::path data_folder_of(const fs::path& program) {
   return resolved(program.parent_path().parent_path() / "share" / "tessera");
 }
 
+fs::path module_of(const fs::path& program, std::string_view name) {
+  return program.parent_path().parent_path() / "lib" / "tessera" / name;
+}
+
 fs::path program_beside(const fs::path& program, std::string_view name) {
   return program.parent_path().parent_path() / "bin" / name;
 }

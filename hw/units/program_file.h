@@ -14,6 +14,9 @@ std::filesystem::path program_file();
 /// predictor/weights/ and results/, links resolved. Need not exist.
 std::filesystem::path data_folder_of(const std::filesystem::path& program);
 
+/// The module `name` beside the folder of `program`, in lib/tessera. Need not exist.
+std::filesystem::path module_of(const std::filesystem::path& program, std::string_view name);
+
 /// The program `name` of the same installation, as it is to be started. Need not exist.
 std::filesystem::path program_beside(const std::filesystem::path& program, std::string_view name);
 

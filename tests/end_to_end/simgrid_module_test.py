@@ -1,9 +1,10 @@
 """SimGrid is loaded by the steps that need it, and by nothing else."""
 
 import os
+import shutil
 import subprocess
 
-from tessera_command import PROGRAM, EndToEnd
+from tessera_command import PROGRAM, ROOT, EndToEnd
 
 MODULE = "tessera-simgrid.so"
 FULL_LINKS = "mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16"
@@ -28,9 +29,13 @@ class SimGridModule(EndToEnd):
         self.assertIn("libsimgrid", loaded)
 
     def test_a_module_that_cannot_be_loaded_is_named(self):
-        (self.folder / MODULE).touch()
-        result = subprocess.run([PROGRAM, "simulate", FULL_LINKS], capture_output=True, text=True, check=False,
-                                env={**os.environ, "LD_LIBRARY_PATH": str(self.folder)})
+        program, module = self.folder / "bin/tessera", self.folder / "lib/tessera" / MODULE
+        for file in program, module:
+            file.parent.mkdir(parents=True)
+        shutil.copy(PROGRAM, program)
+        module.touch()
+        result = subprocess.run([program, "simulate", FULL_LINKS], capture_output=True, text=True, check=False,
+                                env={**os.environ, "TESSERA_HOME": str(ROOT)})
         self.assertEqual((result.returncode, result.stdout), (3, ""))
-        self.assertIn(f"{MODULE}: cannot be loaded: {self.folder / MODULE}: file too short", result.stderr)
+        self.assertIn(f"{MODULE}: cannot be loaded: {module}: file too short", result.stderr)
         self.assertIn("lib/tessera", result.stderr)

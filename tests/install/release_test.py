@@ -23,6 +23,7 @@ MOST_SECONDS = 15  # from a bare machine to the answer
 COMMANDS = [
     (["--version"], "0."),
     (["simulate", "gpt2-large_4xh100_dp4"], "step time"),
+    (["simulate", "mixtral-8x7b_64xh100_tp2_pp4_ep8_bf16"], "step time"),  # on SimGrid
     (["list", "models"], "gpt2-large"),
     (["explain", "parallelism.tensor"], "whole number"),
     (["collective", "--cluster", "dgx-h100", "--op", "all_reduce", "--bytes", "1GiB"], "all_reduce"),

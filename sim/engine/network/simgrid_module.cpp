@@ -1,10 +1,13 @@
 #include "sim/engine/network/simgrid_module.h"
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include <dlfcn.h>
 
 #include "hw/units/input_error.h"
+#include "hw/units/program_file.h"
 
 namespace tessera {
 namespace {
@@ -13,9 +16,16 @@ using StartLinks = SharedLinks* (*)(const LinkPaths*, int gpus);  // sim/simgrid
 
 bool loaded = false, started = false;
 
-/// Found over the run path of the program.
+/// Beside the folder of the program, which the loader does not know where it was started itself;
+/// for other programs, as tests, over their run path.
+std::string module_file() {
+  const std::filesystem::path beside = module_of(program_file(), TESSERA_SIMGRID_MODULE);
+  std::error_code unreadable;
+  return std::filesystem::exists(beside, unreadable) ? beside.string() : TESSERA_SIMGRID_MODULE;
+}
+
 void* opened_module() {
-  void* const module = dlopen(TESSERA_SIMGRID_MODULE, RTLD_NOW | RTLD_LOCAL);
+  void* const module = dlopen(module_file().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr)
     throw InputError({.where = TESSERA_SIMGRID_MODULE,
                       .what = std::string("cannot be loaded: ") + dlerror(),

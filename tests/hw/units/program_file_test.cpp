@@ -29,6 +29,11 @@ TEST(DataFolder, OfABuildIsTheCheckoutThatALinkNames) {
   EXPECT_EQ(data_folder_of(build / "bin/tessera"), build / "checkout");
 }
 
+TEST(ModuleOf, LiesBesideTheFolderOfThePrograms) {
+  EXPECT_EQ(module_of("/usr/bin/tessera", "x.so"), "/usr/lib/tessera/x.so");
+  EXPECT_EQ(module_of("/x/libexec/tessera", "x.so"), "/x/lib/tessera/x.so");
+}
+
 TEST(ProgramBeside, IsTheOneToStartAlsoWhereALauncherStandsBeforeTheProgram) {
   EXPECT_EQ(program_beside("/usr/bin/tessera", "tessera-lab"), "/usr/bin/tessera-lab");
   EXPECT_EQ(program_beside("/x/libexec/tessera", "tessera"), "/x/bin/tessera");
