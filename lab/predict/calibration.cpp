@@ -86,8 +86,8 @@ std::vector<KernelErrorGroup> errors_of(const TimedRows& rows, const GpuOverlay&
 }
 
 /// Log of measured over predicted time beyond which rows are of another unit or another GPU: units
-/// lie 1,000 apart.
-constexpr double kStrange = 3;
+/// lie 1,000 apart, and a fit goes no further.
+constexpr double kStrange = 4;
 
 /// From here on, twice as long, rows are named, though some GPUs are that slow.
 constexpr double kSurprising = 0.7;
