@@ -24,11 +24,16 @@ constexpr std::array<ProductFormat, 5> kFormats{{{.name = "fp8", .scaled_by_larg
                                                   .activation_bytes = 1 + 1.0 / 32,
                                                   .weight_bytes = 0.5 + 1.0 / 32}}};
 
-/// Log time. Operands of half the width take less power to move and multiply, their sums in FP32 do
-/// not, and the power limit holds for both: a halving makes products 2 / e^0.25 = 1.56 times as
-/// fast, not twice. Of steps of 0.05 it is what fp8 and fp8_block of H100 choose, and of GB200 (0.2
-/// within 0.1 points); nvfp4 chose nothing (decision 41).
-constexpr double kLostPerHalving = 0.25;
+/// Log time for a halving of the width. Narrow operands take less power to move and multiply, their
+/// sums in FP32 do not: at the power limit products become 2 / e^0.15 = 1.72 times as fast, not
+/// twice. What keeps a tile from its peak (loads that wait, sums that are scaled) gains less still.
+/// Of steps of 0.05 sixteen pairs of table and program choose these two, whichever is left out
+/// (decision 109).
+constexpr ProductLoss kLostPerHalving{.tiles = 0.30, .power = 0.15};
+
+/// The same of kernels of many products: what H100 and GB200 chose with the slowdown of such
+/// kernels beside it (decision 41); with the two above experts get worse.
+constexpr double kLostByGroups = 0.25;
 
 Bytes whole(double bytes) {
   return Bytes(static_cast<std::int64_t>(std::ceil(bytes)));
@@ -36,8 +41,14 @@ Bytes whole(double bytes) {
 
 }  // namespace
 
-double ProductFormat::slowdown() const {
-  return kLostPerHalving * std::log2(16.0 / bits);
+ProductLoss ProductFormat::loss() const {
+  const double halvings = std::log2(16.0 / bits);
+  return {.tiles = kLostPerHalving.tiles * halvings, .power = kLostPerHalving.power * halvings};
+}
+
+ProductLoss ProductFormat::grouped_loss() const {
+  const double lost = kLostByGroups * std::log2(16.0 / bits);
+  return {.tiles = lost, .power = lost};
 }
 
 const ProductFormat* product_format(std::string_view name) {

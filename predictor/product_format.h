@@ -10,6 +10,12 @@
 
 namespace tessera {
 
+/// Log time by which products fall short of what 16-bit ones reach of the peak: where tiles set the
+/// pace, and where the power limit does.
+struct ProductLoss {
+  double tiles = 0, power = 0;
+};
+
 /// A number format of products that servers use beside those of Precision: 8- or 4-bit operands
 /// whose blocks share scales, and 8-bit operands that a call makes from 16-bit activations. Their
 /// products run on the tensor cores of 8-bit numbers, so they count as fp8 products on a GPU that
@@ -23,8 +29,9 @@ struct ProductFormat {
   /// Activations are scaled by their largest value, which is read off all of them first.
   bool scaled_by_largest = false;
 
-  /// Log time by which products fall short of the share of the peak that 16-bit ones reach.
-  double slowdown() const;
+  ProductLoss loss() const;
+  /// Of many products in one kernel, as those of experts.
+  ProductLoss grouped_loss() const;
 };
 
 /// fp8 and int8 (one scale for all), fp8_block, nvfp4, w4a8_mxfp4_mxfp8; null for other names.

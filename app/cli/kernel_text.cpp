@@ -85,7 +85,8 @@ void read_word(const std::string& word, KernelOptions& options) {
   else if (word.find(',') != word.npos)
     options.groups = word;
   else if (!options.op.empty())
-    fail(word, "name one operator, its sizes and its format");
+    fail(options.op + " " + word,
+         "name one operator, its sizes and its format: fp32, tf32, bf16, fp16, fp8 or fp4");
   else
     options.op = word == "gemm" ? "linear" : word;
 }

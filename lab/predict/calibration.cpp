@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "hw/units/fnv1a.h"
+#include "hw/units/formatted.h"
 #include "hw/units/input_error.h"
 #include "lab/predict/overlay_fit.h"
 #include "predictor/measured/timed_call.h"
@@ -84,14 +85,76 @@ std::vector<KernelErrorGroup> errors_of(const TimedRows& rows, const GpuOverlay&
   return groups;
 }
 
+/// Log of measured over predicted time beyond which rows are of another unit or another GPU: units
+/// lie 1,000 apart, and a fit goes no further.
+constexpr double kStrange = 4;
+
+/// From here on, twice as long, rows are named, though some GPUs are that slow.
+constexpr double kSurprising = 0.7;
+
+/// The row in the middle by measured over predicted time, and the log of that.
+struct Middle {
+  const KernelMeasurement* row = nullptr;
+  double log_ratio = 0, predicted_us = 0;
+};
+
+Middle middle_of(const TimedRows& rows, const GpuOverlay& overlay, const GpuSpec& gpu,
+                 const PredictorWeights& weights) {
+  const TesseraPredictor predictor(gpu, with_overlay(weights, overlay, gpu));
+  std::vector<Middle> all;
+  for (const KernelMeasurement* row : rows) {
+    const double predicted = timed_call(predictor, *row).value() * 1e6;
+    all.push_back({row, std::log(row->latency_us / predicted), predicted});
+  }
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::ranges::nth_element(all, middle, {}, &Middle::log_ratio);
+  return *middle;
+}
+
+std::size_t line_of(const MeasurementFile& file, const KernelMeasurement& row) {
+  const auto before = static_cast<std::ptrdiff_t>(row.line.data() - file.text->data());
+  return 1 + static_cast<std::size_t>(
+                 std::count(file.text->begin(), file.text->begin() + before, '\n'));
+}
+
+std::string compared(const Middle& middle) {
+  return formatted(
+      "latency_us = %.4g where %.4g are predicted, and half of the rows are as far off",
+      middle.row->latency_us, middle.predicted_us);
+}
+
+/// Times in another unit, or of another GPU, would be fitted like any.
+void check_plausible(const MeasurementFile& file, const Middle& middle, const GpuSpec& gpu,
+                     std::vector<std::string>& notes) {
+  if (std::abs(middle.log_ratio) > kStrange)
+    throw InputError({file.path.string() + ":" + std::to_string(line_of(file, *middle.row)),
+                      compared(middle),
+                      "latency_us is in microseconds, of calls on " + gpu.id + " alone"});
+  if (std::abs(middle.log_ratio) > kSurprising)
+    notes.push_back("line " + std::to_string(line_of(file, *middle.row)) + ": " + compared(middle) +
+                    "; are the calls of " + gpu.id + ", in microseconds?");
+}
+
+/// An overlay of nothing would pass for a calibration.
+void check_fitted(const MeasurementFile& file, const OverlayFit& fit, const GpuSpec& gpu) {
+  if (std::ranges::any_of(fit.figures, [](const CalibratedFigure& f) { return f.rows > 0; }))
+    return;
+  throw InputError({file.path.string(),
+                    "decides no figure of " + gpu.id +
+                        ": its calls are near the launch floor, or faster than its stated peaks",
+                    "time larger kernels, and check the GPU and the unit (microseconds)"});
+}
+
 }  // namespace
 
 KernelCalibration calibrate_from_kernels(const MeasurementFile& file, const GpuSpec& gpu,
                                          const PredictorWeights& weights) {
-  const SortedRows rows = sort_rows(file, gpu);
+  SortedRows rows = sort_rows(file, gpu);
   if (rows.fitted.empty()) refuse(file, gpu, rows);
   const GpuOverlay before = neutral_overlay(gpu, weights);
+  check_plausible(file, middle_of(rows.fitted, before, gpu, weights), gpu, rows.notes);
   OverlayFit fit = fit_overlay(rows.fitted, gpu, weights);
+  check_fitted(file, fit, gpu);
   GpuOverlay& after = fit.overlay;
   after.mode = OverlayMode::calibrated;
   after.source = file.path.filename().string();

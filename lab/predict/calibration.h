@@ -44,7 +44,9 @@ struct KernelCalibration {
 /// - a floor that decides no isolated call stays;
 /// - the power limit of products on tensor cores takes the shift of their tiles.
 /// Products on tensor cores are of a busy GPU: rows of isolated calls are left out.
-/// Rows with split = test are only scored. Throws InputError where no row of `gpu` can be used.
+/// Rows with split = test are only scored. Throws InputError where no row of `gpu` can be used,
+/// where half of them take e^4 times as long as predicted or as short, and where they decide no
+/// figure.
 KernelCalibration calibrate_from_kernels(const MeasurementFile& file, const GpuSpec& gpu,
                                          const PredictorWeights& weights);
 

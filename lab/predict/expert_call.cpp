@@ -101,7 +101,8 @@ void add_experts(const ExpertCall& call, const std::vector<std::int64_t>& rows,
                  std::vector<ServingKernel>& kernels) {
   add_grouped(call.format, rows, n, k, kernels);
   ServingKernel& product = kernels.back();
-  product.slowdown += kGroupedSlowdown;
+  product.loss.tiles += kGroupedSlowdown;
+  product.loss.power += kGroupedSlowdown;
   product.kernel.bytes_written = Bytes(2 * passing * n);
 }
 

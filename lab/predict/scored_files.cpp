@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
-#include "hw/units/read_file.h"
 #include "predictor/measured/kernel_csv.h"
 
 namespace tessera {
@@ -21,7 +20,7 @@ std::uint16_t position_of(const std::string& value, std::vector<std::string>& va
 }  // namespace
 
 KernelFileFormat format_of(const std::filesystem::path& csv) {
-  const std::string text = read_whole_file(csv, "give a file of measured kernels");
+  const std::string text = read_kernel_table(csv, "give a file of measured kernels");
   std::string header = text.substr(0, text.find('\n'));
   if (header.ends_with('\r')) header.pop_back();
   const CsvFields fields = split_fields(header);

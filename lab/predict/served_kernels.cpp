@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hw/units/input_error.h"
 #include "lab/predict/attention_stand_in.h"
 #include "predictor/attention/served_traffic.h"
 #include "predictor/fp32/power_mean.h"
@@ -41,6 +42,15 @@ TensorWeights with_tiles(TensorWeights weights, KernelTiles tiles) {
   return weights;
 }
 
+/// A format at the rate of fp8 products that the GPU has not, though it may have fp8.
+void require_format(const std::string& name, const GpuSpec& gpu) {
+  if (product_format(name) == nullptr || gpu.fp8.value() > 0) return;
+  throw InputError(
+      {.where = "GPU " + gpu.id,
+       .what = "has no tensor cores for matrix products in " + name + ", or states no dense peak",
+       .hint = "name another format or GPU"});
+}
+
 }  // namespace
 
 ServedKernels::ServedKernels(const ScoreRequest& request, const GpuSpec& gpu, std::string stack,
@@ -71,17 +81,18 @@ KernelTiles ServedKernels::tiles_of(const ServingKernel& part) const {
 
 TensorGemmPredictor& ServedKernels::products(const ServingKernel& part) {
   const KernelTiles tiles = tiles_of(part);
-  const std::tuple key(part.variant, part.slowdown, tiles);
+  const std::tuple key(part.variant, part.loss.tiles, part.loss.power, tiles);
   auto found = products_.find(key);
   if (found == products_.end()) {
     const GpuSpec gpu = variant(part.variant);
+    require_format(part.variant, gpu);
     require_products(gpu, part.kernel.precision);
     found = products_
                 .emplace(key, TensorGemmPredictor(gpu, part.kernel.precision,
                                                   with_tiles(*request_.weights.tensor_gemm, tiles),
                                                   {}, load_))
                 .first;
-    found->second.slow_down(part.slowdown);
+    found->second.slow_down(part.loss);
     if (tiles != KernelTiles::any) found->second.keep_whole();
   }
   found->second.keep_warm(warm_sets_);
@@ -136,7 +147,7 @@ ServedTime ServedKernels::of_attention(const ServingKernel& part) {
 ServedTime ServedKernels::timed(const ServingKernel& part) {
   const bool tessera = request_.form == PredictorForm::tessera;
   const KernelKind kind = part.kernel.kind;
-  if (tessera && part.slowdown != 0 && request_.weights.tensor_gemm) return of_product(part);
+  if (tessera && part.loss.tiles != 0 && request_.weights.tensor_gemm) return of_product(part);
   if (kind == KernelKind::attention && tessera && request_.weights.attention)
     return of_attention(part);
   Kernel kernel = part.kernel;

@@ -135,7 +135,7 @@ void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, st
   if (format != nullptr) {
     add_quantization(*format, m, k, stack, kernels);
     kernels.push_back(
-        {product_in_format(*format, m, n, k), std::string(format->name), format->slowdown()});
+        {product_in_format(*format, m, n, k), std::string(format->name), format->loss()});
     kernels.back().of_library = is_cublas(*format, stack);
     return;
   }
@@ -186,7 +186,7 @@ void add_grouped(const ProductFormat* format, const std::vector<std::int64_t>& r
   kernel.kind = KernelKind::grouped_gemm;
   kernel.group_sizes = rows;
   if (format == nullptr) return kernels.push_back({kernel, {}});
-  kernels.push_back({kernel, std::string(format->name), format->slowdown()});
+  kernels.push_back({kernel, std::string(format->name), format->grouped_loss()});
 }
 
 std::string with_format(const char* op, std::string_view format) {

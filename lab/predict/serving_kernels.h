@@ -18,7 +18,7 @@ namespace tessera {
 struct ServingKernel {
   Kernel kernel;
   std::string variant;           ///< a name of product_format.h, "fp8 attention", or empty
-  double slowdown = 0;           ///< of a product, log time against a measured library's 16-bit one
+  ProductLoss loss{};            ///< of a product, against a measured library's 16-bit one
   bool caches_latents = false;   ///< attention whose keys and values do not go into the cache
   double rotated = 1;            ///< share of the queries' elements that a position turns
   bool eight_bit_cache = false;  ///< attention: keys and values cached in fp8

@@ -41,6 +41,12 @@ bool has_tensor_memory(const GpuSpec& gpu) {
 
 void require_products(const GpuSpec& gpu, Precision precision) {
   if (supports_products(gpu, precision)) return;
+  if (precision == Precision::int8 && gpu.int8.value() > 0)
+    throw InputError({.where = "GPU " + gpu.id,
+                      .what = "multiplies int8, but a single product in it is not modelled",
+                      .hint = "tessera predict --kernels reads tables of them, casts included; or "
+                              "compute in one of " +
+                              supported_products(gpu)});
   throw InputError(
       {.where = "GPU " + gpu.id,
        .what = "has no tensor cores for matrix products in " + std::string(name_of(precision)) +

@@ -20,6 +20,13 @@ struct CsvFields {
 };
 CsvFields split_fields(std::string_view line);
 
+/// Content of a table of kernels, without the mark that spreadsheets put ahead of UTF-8.
+std::string read_kernel_table(const std::filesystem::path& file, const std::string& hint);
+
+/// Throws InputError where `header` separates its columns by anything but commas, or names one
+/// twice.
+void check_header(const std::filesystem::path& file, std::string_view header);
+
 /// The whole of `text` as a number; empty where it is none.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "hw/units/input_error.h"
-#include "hw/units/read_file.h"
 #include "predictor/measured/kernel_csv.h"
 #include "predictor/product_format.h"
 
@@ -97,6 +96,7 @@ class Reader {
   void read() {
     std::string_view rest = *file_.text;
     file_.header = next_line(rest);
+    check_header(file_.path, file_.header);
     locate_columns();
     file_.rows.reserve(file_.text->size() / 130);
     while (!rest.empty() && problems_.size() < kMaxProblems) {
@@ -145,7 +145,16 @@ class Reader {
     } else {
       require(kVectorColumns, "the format is that of measurements/kernels/fp32.csv");
     }
+    if (!has(kLatency)) refuse_other_times(names);
     if (!problems_.empty()) throw InputError(std::move(problems_));
+  }
+
+  /// Times under another name would pass for calls that nobody timed.
+  void refuse_other_times(const CsvFields& names) {
+    for (std::size_t i = 0; i < names.count; ++i)
+      if (names.values[i].starts_with("latency") || names.values[i].starts_with("time_"))
+        problem("column " + std::string(names.values[i]) + " is not read",
+                "the time of a call is latency_us, in microseconds");
   }
 
   bool has(Column column) const { return position_[column] < columns_; }
@@ -360,9 +369,9 @@ class Reader {
 };
 
 std::string read_text(const std::filesystem::path& path) {
-  return read_whole_file(path,
-                         "give a file in the format of measurements/kernels/fp32.csv, "
-                         "fp32_conv.csv or tensor_core.csv");
+  return read_kernel_table(path,
+                           "give a file in the format of measurements/kernels/fp32.csv, "
+                           "fp32_conv.csv or tensor_core.csv");
 }
 
 }  // namespace

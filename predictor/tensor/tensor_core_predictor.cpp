@@ -122,9 +122,10 @@ std::vector<std::string> TensorCorePredictor::notes(const Kernel& kernel) const 
 }
 
 std::string TensorCorePredictor::reason(const Kernel& kernel) const {
-  return kernel.kind == KernelKind::attention
-             ? attention(kernel).provenance(kernel.attention)
-             : products(kernel.precision).reason(product_of(kernel));
+  if (kernel.kind == KernelKind::attention) return attention(kernel).provenance(kernel.attention);
+  const std::string products_of_model = products(kernel.precision).reason(product_of(kernel));
+  if (kernel.precision != Precision::fp4) return products_of_model;
+  return products_of_model + ", which stands for half of that of fp4";
 }
 
 }  // namespace tessera

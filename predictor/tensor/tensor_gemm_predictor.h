@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "predictor/kernel_predictor.h"
+#include "predictor/product_format.h"
 #include "predictor/tensor/tensor_effect.h"
 #include "predictor/tensor/tensor_weights.h"
 
@@ -45,9 +46,12 @@ class TensorGemmPredictor {
   /// No contraction is split over thread blocks, as some kernels never do.
   void keep_whole() { whole_ = true; }
 
-  /// Makes every product, also the power-limited one, take e^`log_slowdown` of its time on the
-  /// units.
-  void slow_down(double log_slowdown) { effect_.stack.compute += log_slowdown; }
+  /// Makes products take e^`loss.tiles` of their time on the units, power-limited ones
+  /// e^`loss.power`.
+  void slow_down(const ProductLoss& loss) {
+    effect_.stack.compute += loss.tiles;
+    effect_.gpu.cap += loss.power - loss.tiles;  // the limit feels the first, too
+  }
 
   /// Products of the predictor's precision.
   bool covers(const Kernel& kernel) const;

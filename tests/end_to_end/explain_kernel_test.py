@@ -96,8 +96,17 @@ class ExplainKernel(EndToEnd):
         self.refuse("one of fp32, fp16", "bf16 gemm 512x512x512")
         self.refuse("model attention unfused", "flash2 attention 1x8x512x64")
         self.refuse("'3' is not understood", "linear 3")
+        self.refuse("T4: multiplies int8, but a single product in it is not modelled", "int8 gemm 512x512x512")
+        self.refuse("'nvfp4 gemm' is not understood; name one operator, its sizes and its format",
+                    "nvfp4 gemm 512x512x512")
         self.refuse("kv-heads", "attention 1x8x512x64 kvheads=8")
         self.refuse("--groups", "--op", "grouped_gemm", "--n", "64", "--k", "64")
+
+    def test_products_in_fp4_run_at_their_own_peak(self):
+        for gpu in ("GB200", "B300-SXM-288GB", "RTX-5090"):
+            story = self.explain("--gpu", gpu, "fp4 gemm 8192x8192x8192")
+            self.assertEqual(len(story["notes"]), 1, story["notes"])  # never measured; no word on the peak
+            self.assertIn("half of that of fp4", story["effect"]["reason"])
 
     def test_it_explains_what_predict_predicts(self):
         rows = "gpu,op,batch,m,n,k,rows,cols\nT4,bmm,6,512,384,256,,\nT4,softmax,,,,,1024,768\n"

@@ -51,6 +51,10 @@ std::string error_table(const KernelScores& scores) {
       ++skipped[row.skipped];
     else if (!row.predicted_as.empty())
       ++stand_ins[row.predicted_as];
+  if (scores.groups.empty())
+    table +=
+        "no row states what its call took, so none is compared; --format csv and json hold the "
+        "predictions\n";
   table += "held: of 100 rows those within their 80 % interval\n";
   for (const auto& [stand_in, rows] : stand_ins)
     table += std::to_string(rows) + " rows predicted as the nearest known: " + stand_in + "\n";

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "hw/units/fnv1a.h"
-#include "hw/units/read_file.h"
 #include "predictor/measured/measurements.h"
 
 namespace tessera {
@@ -15,7 +14,7 @@ constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
 constexpr double kMaxMicroseconds = 1e9;
 
 std::string read_whole(const std::filesystem::path& path) {
-  return read_whole_file(path, "give the folder that holds the file");
+  return read_kernel_table(path, "give the folder that holds the file");
 }
 
 }  // namespace
@@ -42,6 +41,7 @@ MeasuredTable::MeasuredTable(const std::filesystem::path& path, std::vector<std:
 
 void MeasuredTable::find_columns(std::size_t required) {
   header_ = next_line();
+  check_header(path_, header_);
   const CsvFields header = split_fields(header_);
   const auto end = header.values.begin() + static_cast<std::ptrdiff_t>(header.count);
   width_ = header.count;
@@ -50,7 +50,7 @@ void MeasuredTable::find_columns(std::size_t required) {
     positions_.push_back(static_cast<std::size_t>(found - header.values.begin()));
     if (found == end && positions_.size() <= required)
       problem("column " + column + " is missing",
-              "the format is that of measurements/kernels/" + path_.filename().string());
+              "docs/validation.md has the columns of every kind of table");
   }
   finish();
 }

@@ -208,6 +208,39 @@ TEST(Calibration, RefusalsSayWhatTheFileHolds) {
             "graph or queue");
 }
 
+MeasurementFile scaled(MeasurementFile file, double factor) {
+  for (KernelMeasurement& row : file.rows) row.latency_us *= factor;
+  return file;
+}
+
+std::string refusal(const MeasurementFile& file, const GpuSpec& gpu) {
+  try {
+    calibrate_from_kernels(file, gpu, weights());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Calibration, TimesOfAnotherUnitAreRefused) {
+  const GpuSpec gpu = test_gpu("H200-SXM5-141GB");
+  const MeasurementFile file = measured(gpu, planted(gpu), "graph", exactly);
+  EXPECT_THAT(refusal(scaled(file, 1e-3), gpu), HasSubstr("latency_us is in microseconds"));
+  EXPECT_THAT(refusal(scaled(file, 1e3), gpu), HasSubstr("latency_us is in microseconds"));
+  const auto slow = calibrate_from_kernels(scaled(file, 4), gpu, weights());
+  EXPECT_THAT(slow.notes, testing::ElementsAre(HasSubstr("are the calls of H200-SXM5-141GB")));
+  EXPECT_THAT(calibrate_from_kernels(file, gpu, weights()).notes, testing::IsEmpty());
+}
+
+TEST(Calibration, RowsFasterThanThePeaksDecideNothingAndAreRefused) {
+  const GpuSpec gpu = test_gpu("H200-SXM5-141GB");
+  MeasurementFile file = measured(gpu, planted(gpu), "graph", exactly);
+  std::erase_if(file.rows, [](const KernelMeasurement& row) {
+    return row.op != MeasuredOp::linear || row.m != 8192;
+  });
+  EXPECT_THAT(refusal(scaled(file, 0.2), gpu), HasSubstr("decides no figure of H200-SXM5-141GB"));
+}
+
 TEST(Calibration, Fp32RowsOfAFileOfProductsAreUsedAndUnsettledOthersNamed) {
   const auto file = read_rows(
       "gpu,dtype,m,n,k,latency_us,stack,source\n"

@@ -42,9 +42,12 @@ std::string experts(int tokens, int ranks, const std::string& stack) {
 }
 
 TEST(ProductFormats, AHalvingOfTheWidthIsWorthLessThanTwice) {
-  EXPECT_DOUBLE_EQ(product_format("nvfp4")->slowdown(), 2 * product_format("fp8")->slowdown());
-  EXPECT_GT(product_format("fp8")->slowdown(), 0);
-  EXPECT_DOUBLE_EQ(product_format("fp8_block")->slowdown(), product_format("fp8")->slowdown());
+  const ProductLoss half = product_format("fp8")->loss(), quarter = product_format("nvfp4")->loss();
+  EXPECT_DOUBLE_EQ(quarter.tiles, 2 * half.tiles);
+  EXPECT_DOUBLE_EQ(quarter.power, 2 * half.power);
+  EXPECT_GT(half.power, 0);
+  EXPECT_GT(half.tiles, half.power);
+  EXPECT_DOUBLE_EQ(product_format("fp8_block")->loss().tiles, half.tiles);
 }
 
 TEST(ProductFormats, BlocksAreScaledWithoutASearchOfTheWholeMatrix) {
@@ -139,6 +142,19 @@ TEST(ServedProducts, CompiledKernelsMultiplyPairsOfTilesOnHopper) {
   ASSERT_EQ(times.size(), 4u);
   EXPECT_GT(times[1], 1.25 * times[0]);  // three pairs of 128 rows in place of two
   EXPECT_LT(times[3], 1.25 * times[2]);  // cuBLASLt has smaller tiles
+}
+
+TEST(ServedProducts, AFormatThatAGpuLacksIsRefusedByName) {
+  const ScratchFolder folder;
+  const auto path =
+      folder.write("rows.csv",
+                   "gpu,dtype,m,n,k,latency_us\n"
+                   "H100-SXM5-80GB,nvfp4,64,64,64,9\nH100-SXM5-80GB,fp8,64,64,64,9\n");
+  const KernelScores scores =
+      score_kernels(path, load_weights(committed_weights()), PredictorForm::tessera, h100);
+  EXPECT_NE(scores.rows[0].skipped.find("products in nvfp4"), std::string::npos)
+      << scores.rows[0].skipped;
+  EXPECT_EQ(scores.rows[1].skipped, "");
 }
 
 TEST(ServedProducts, CompiledKernelsHaveNoSmallTiles) {

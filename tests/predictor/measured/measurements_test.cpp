@@ -1,5 +1,6 @@
 #include "predictor/measured/measurements.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hw/units/fnv1a.h"
@@ -82,6 +83,24 @@ std::string under_convolution_header(const char* rows) {
   std::string text = kConvolutionColumns;
   text += rows;
   return text;
+}
+
+TEST(Measurements, TheMarkOfSpreadsheetsIsNoPartOfTheFirstColumn) {
+  const ScratchFolder folder;
+  const std::string text = under_header("P4,add,test,,,,,127,168,26.5,,,,\n");
+  const auto file = read_measurements(folder.write("rows.csv", "\xEF\xBB\xBF" + text));
+  ASSERT_EQ(file.rows.size(), 1u);
+  EXPECT_EQ(file.gpus, std::vector<std::string>{"P4"});
+}
+
+TEST(Measurements, HeadersThatSayTwoThingsAreRefused) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(problems_of("gpu;dtype;m;n;k;latency_us\nT4;fp16;8;8;8;3\n"),
+              ElementsAre(":1 separates its columns by semicolons or tabs"));
+  EXPECT_THAT(problems_of("gpu,dtype,m,n,k,latency_us,m\nT4,fp16,8,8,8,3,9\n"),
+              ElementsAre(":1 names the column m twice"));
+  EXPECT_THAT(problems_of("gpu,dtype,m,n,k,latency_ms\nT4,fp16,8,8,8,3\n"),
+              ElementsAre(":1 column latency_ms is not read"));
 }
 
 TEST(Measurements, ReadsConvolutions) {
