@@ -14,6 +14,7 @@ foreach(program IN LISTS TESSERA_PROGRAMS)
 endforeach()
 
 install(TARGETS tessera-simgrid LIBRARY DESTINATION ${TESSERA_MODULE_FOLDER})
+install(DIRECTORY ${CMAKE_BINARY_DIR}/${TESSERA_MODULE_FOLDER}/stand-ins DESTINATION ${TESSERA_MODULE_FOLDER})
 
 # Data, in the same folders as here.
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera)

@@ -89,8 +89,14 @@ function(tessera_simgrid_module)
   tessera_empty_source(tessera-simgrid source)
   add_library(tessera-simgrid MODULE ${source})
   target_link_libraries(tessera-simgrid PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,tessera_sim_simgrid>")
-  set_target_properties(tessera-simgrid PROPERTIES PREFIX "" LINKER_LANGUAGE CXX INSTALL_RPATH ""
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${TESSERA_MODULE_FOLDER})
+  set_target_properties(tessera-simgrid PROPERTIES PREFIX "" LINKER_LANGUAGE CXX
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${TESSERA_MODULE_FOLDER}
+    BUILD_RPATH $ORIGIN/stand-ins INSTALL_RPATH $ORIGIN/stand-ins)
+  # An RPATH, unlike a RUNPATH, holds for what libraries of the module load.
+  target_link_options(tessera-simgrid PRIVATE -Wl,--disable-new-dtags)
+  add_custom_command(TARGET tessera-simgrid POST_BUILD VERBATIM
+    COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/packaging/libraries.py $<TARGET_FILE:tessera-simgrid>
+            ${CMAKE_BINARY_DIR}/${TESSERA_MODULE_FOLDER}/stand-ins)
   target_compile_definitions(tessera_sim_engine PRIVATE TESSERA_SIMGRID_MODULE="tessera-simgrid.so")
 endfunction()
 

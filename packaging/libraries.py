@@ -1,11 +1,19 @@
-"""The shared libraries that a program needs, and the ones that stand in for those that stay out of the archive."""
+#!/usr/bin/env python3
+"""The shared libraries that a program needs, and the ones that stand in for those that it does without.
+
+Usage: packaging/libraries.py MODULE FOLDER
+Fills FOLDER with what stands in for the libraries that MODULE, a shared object, would load and never calls. Needs binutils and gcc for x86-64.
+"""
 
 import re
+import shutil
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 # Debian builds SimGrid with ns-3 as one of its network models. Tessera never selects that one; ns-3 and the GSL below it
-# are under the GPL. The archive carries empty libraries of the same names instead.
+# are under the GPL, and they take four fifths of the time to load SimGrid. Empty libraries of the same names are loaded instead.
 LEFT_OUT = re.compile(r"libns3-[a-z-]+\.so\.\d+$")
 # Static objects of SimGrid call these when it is loaded and unloaded; all others say that ns-3 is missing.
 CALLED_AT_START = re.compile(r"(Helper|Container)[CD][12]E|^_ZN3ns34Time(10StaticInit|4Mark|5Clear)")
@@ -13,7 +21,7 @@ LOADER = "ld-linux-x86-64.so.2"
 
 STUB_HEAD = """
 .section .rodata
-message: .ascii "error: ns-3 is not part of this archive of Tessera\\n"
+message: .ascii "error: ns-3 is not part of Tessera\\n"
 message_end:
 .text
 missing:
@@ -84,12 +92,24 @@ def stub_source(symbols):
     return text
 
 
-def make_stubs(programs, carried, left_out, folder, scratch):
-    """Puts one library for all of `left_out` into `folder`, under every name."""
-    paths = {name: path for program in programs for name, path in resolved_paths(program).items()}
-    source = scratch / "left_out.s"
-    source.write_text(stub_source(undefined_symbols(carried.values(), [paths[name] for name in left_out])))
+def make_stand_ins(module, folder):
+    """Puts one library for all that `module` does without into `folder`, under every name. None where there is nothing."""
+    carried, left_out = needed_libraries([module])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if not left_out:
+        return
+    paths = resolved_paths(module)
     first, *others = sorted(left_out)
-    output_of("gcc", "-shared", "-nostdlib", "-Wl,-soname," + first, "-o", folder / first, source)
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch) / "left_out.s"
+        source.write_text(stub_source(undefined_symbols(carried.values(), [paths[name] for name in left_out])))
+        output_of("gcc", "-shared", "-nostdlib", "-Wl,-soname," + first, "-o", folder / first, source)
     for name in others:
         (folder / name).symlink_to(first)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    make_stand_ins(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -27,6 +27,7 @@ class SimGridModule(EndToEnd):
         loaded = self.loaded_by(FULL_LINKS)
         self.assertIn(MODULE, loaded)
         self.assertIn("libsimgrid", loaded)
+        self.assertNotIn("libgsl", loaded)  # below ns-3, for which others stand in
 
     def test_a_module_that_cannot_be_loaded_is_named(self):
         program, module = self.folder / "bin/tessera", self.folder / "lib/tessera" / MODULE
