@@ -180,6 +180,14 @@ TEST_F(TrainerJob, OfPythonIsOneProcessAndSaysSo) {
   EXPECT_THAT(job.assumed, Contains(HasSubstr("DataParallel")));
 }
 
+// Its -n is the name of an environment.
+TEST_F(TrainerJob, MayBeRunByConda) {
+  const ImportedJob job = import(
+      "conda run -n gpu --no-capture-output torchrun --nproc_per_node 4 run_clm.py "
+      "--model_name_or_path m\n");
+  EXPECT_EQ(test::leaves_of(job.scenario)["parallelism.data"], "4");
+}
+
 TEST_F(TrainerJob, WhatItsBatchIsWithoutArgumentsIsSaid) {
   const ImportedJob job = import(torchrun(""));
   EXPECT_EQ(test::leaves_of(job.scenario)["training.micro_batch"], "8");

@@ -28,6 +28,23 @@ bool has_word(const ShellCommand& command, std::string_view word) {
   return std::ranges::any_of(command.words, [&](const ShellWord& one) { return one.text == word; });
 }
 
+/// What "conda run -n NAME" runs: its options are not the launcher's.
+ShellCommand without_conda(ShellCommand command) {
+  constexpr std::string_view kRunners[] = {"conda", "mamba", "micromamba"};
+  constexpr std::string_view kStarts[] = {"python", "python3", "torchrun", "accelerate",
+                                          "deepspeed"};
+  const auto is_one_of = [](const auto& words) {
+    return [&](const ShellWord& word) {
+      return std::ranges::find(words, word.text) != std::end(words);
+    };
+  };
+  const auto runner = std::ranges::find_if(command.words, is_one_of(kRunners));
+  if (runner == command.words.end()) return command;
+  const auto start = std::find_if(runner, command.words.end(), is_one_of(kStarts));
+  if (start != command.words.end()) command.words.erase(runner, start);
+  return command;
+}
+
 /// One of its arguments is enough, in each of the three ways that it is launched.
 bool is_of_trainer(const ShellCommand& command) {
   return std::ranges::any_of(command.words, [](const ShellWord& one) {
@@ -328,7 +345,7 @@ std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScrip
     const std::optional<YamlNode> file = arguments_file(command, options);
     if (!is_of_trainer(command) && !file) continue;
     // srun's options ahead of accelerate are not accelerate's.
-    ShellCommand own = command;
+    ShellCommand own = without_conda(command);
     const bool by_accelerate = has_word(command, "accelerate") && has_word(command, "launch");
     if (by_accelerate)
       own.words.erase(own.words.begin(),
