@@ -59,6 +59,9 @@ enum class LoraTargets : std::uint8_t {
 enum class BaseWeights : std::uint8_t {
 #include "configs/schema/words/base_weights.inc"
 };
+constexpr bool has_four_bits(BaseWeights weights) {
+  return weights == BaseWeights::nf4 || weights == BaseWeights::nf4_double_quant;
+}
 
 /// What is run for one step.
 struct StepOptions {

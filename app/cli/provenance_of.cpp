@@ -87,7 +87,7 @@ Note note_on_diffusion(const Scenario& scenario) {
 
 Note note_on_dora(const Scenario& scenario) {
   if (!scenario.step.dora) return {};
-  return "dora: no measured step was at hand to compare with; adapters have no dropout";
+  return "dora: no measured step was at hand to compare with";
 }
 
 Note note_on_sequences(const Scenario& scenario) {

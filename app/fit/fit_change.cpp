@@ -186,7 +186,7 @@ class SingleChanges {
     if (!has_four_bit_weights(step_)) return;
     if (step_.lora_rank == 0)
       add("QLoRA of rank 16 (weights in 4 bit)", ChangeKind::adapters, {rank, four_bit}, 7);
-    else if (step_.base_weights == BaseWeights::as_parameters)
+    else if (!has_four_bits(step_.base_weights))
       add("frozen weights in 4 bit (QLoRA)", ChangeKind::adapters, {four_bit}, 4);
   }
 

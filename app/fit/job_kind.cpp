@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "app/import/job/foreign_fields.h"
 #include "app/import/job/foreign_programs.h"
 #include "app/import/job/trainer/trainer_file.h"
 #include "hw/units/input_error.h"
@@ -40,8 +40,7 @@ constexpr const char* kWayOut =
     "--set (training.lora_rank, training.base_weights, training.recompute)";
 
 YamlNode tree_of(const std::string& file) {
-  const auto origin = std::make_shared<Origin>(Origin{shown_path(file), "", true});
-  return parse_yaml(read_text_file(file), origin);
+  return foreign_tree(read_text_file(file), shown_path(file));
 }
 
 JobKind kind_of_json(const std::string& file) {

@@ -109,21 +109,23 @@ auto load_hardware(const std::string& id_or_file, const Catalog& catalog, Conver
 std::vector<std::string> adapter_approximations(const StepOptions& step) {
   std::vector<std::string> lines;
   if (step.lora_rank == 0 || step.framework.modules != ModuleTree::hugging_face) return lines;
-  if (step.precision != Precision::fp32)
+  const bool in_16_bits =
+      step.precision != Precision::fp32 && step.formats.parameters != Precision::fp32;
+  if (in_16_bits && !has_four_bits(step.base_weights))
     lines.emplace_back(
         "adapters in the precision of the step, as with autocast_adapter_dtype=False; peft's "
-        "default keeps them in fp32");
+        "default keeps them in fp32 (mixed_precision.parameters, with base_weights: in_precision)");
   if (gathers_units(step))
     lines.emplace_back(
         "frozen weights and adapters of a layer are gathered together, as by fully_shard; FSDP 1 "
         "under peft's policy wraps each adapter apart. No measured step was at hand");
-  if (step.base_weights == BaseWeights::as_parameters) return lines;
+  if (!has_four_bits(step.base_weights)) return lines;
   lines.emplace_back(
       "4-bit weights become 16-bit ones at the rate of a pass over memory: bitsandbytes' kernels "
       "were never measured");
-  if (step.formats.parameters != Precision::fp32)
+  if (in_16_bits)
     lines.emplace_back(
-        "norms, embedding and head as mixed_precision.parameters says; peft's "
+        "adapters, norms, embedding and head in 16 bits, as TRL casts them; peft's "
         "prepare_model_for_kbit_training makes them fp32");
   return lines;
 }

@@ -158,11 +158,27 @@ class Adapted(nn.Module):
         return result + self.b(self.a(x)) * self.scaling
 
 
-def with_adapters(layer, names, rank):
+class Stretched(Adapted):
+    """peft/tuners/lora/dora.py, DoraLinearLayer. What its norm reads is detached: nothing is kept for it."""
+
+    def __init__(self, base, rank):
+        super().__init__(base, rank)
+        self.magnitude = nn.Parameter(torch.ones(base.out_features))
+
+    def forward(self, x):
+        result = self.base(x)
+        with torch.no_grad():
+            change = self.b(self.a(torch.eye(self.base.in_features))).T
+            lengths = torch.linalg.norm(self.base.weight + self.scaling * change, dim=1)
+        factor = (self.magnitude / lengths).view(1, -1)
+        return result + ((factor - 1) * result + factor * self.b(self.a(x)) * self.scaling)
+
+
+def with_adapters(layer, names, rank, kind=Adapted):
     """`layer`, frozen, with a trained adapter beside each of its linear layers `names`."""
     layer.requires_grad_(False)
     for name in names:
-        setattr(layer, name, Adapted(getattr(layer, name), rank))
+        setattr(layer, name, kind(getattr(layer, name), rank))
     return layer
 
 

@@ -78,6 +78,17 @@ class Layers(EndToEnd):
                           ignored=squares)
 
 
+    def test_llama_with_dora(self):
+        for choice, names in (("lora_targets=all", ("q", "k", "v", "out", "gate", "up", "down")),
+                              ("lora_modules=[q_proj, v_proj]", ("q", "v"))):
+            with self.subTest(choice=choice):
+                layer = layers.with_adapters(layers.LlamaLayer(H, HEADS, HEADS, FFN, S), names, 16, layers.Stretched)
+                step = Step(layer, self.input(), torch.zeros(B, 1, S, S), torch.arange(S)[None])
+                squares = 2 * 4 * B * S * H
+                self.hold(self.layer("llama-2-7b", "training.lora_rank=16", "training.dora=true", f"training.{choice}"),
+                          step, ignored=squares)
+
+
 @unittest.skipUnless(TORCH, "PyTorch is not installed (Debian: python3-torch)")
 class ImageLayers(EndToEnd):
     """Encoder layers of [2, patches, hidden] with their published sizes."""

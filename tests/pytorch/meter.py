@@ -14,9 +14,9 @@ new_empty_strided set_ is_same_size sym_size _local_scalar_dense item lift lift_
 # Kernels of one operator on CUDA where they are not one. Sources: aten/src/ATen/native/cuda/SoftMax.cu
 # (softmax_backward_cuda_out: gradient times output into a temporary, then the kernel), layer_norm_kernel.cu
 # (input gradient; gamma and beta), FunctionsManual.cpp and TensorShape.cpp (slice_backward: zeros and a copy),
-# cuda/DilatedMaxPool2d.cu (zeros first).
+# cuda/DilatedMaxPool2d.cu (zeros first), native/cuda/TensorFactories.cu (eye: zeros, the diagonal).
 SEVERAL = {"_softmax_backward_data": 2, "native_layer_norm_backward": 2, "slice_backward": 2, "select_backward": 2,
-           "max_pool2d_with_indices_backward": 2}
+           "max_pool2d_with_indices_backward": 2, "eye": 2}
 
 # On the CPU dropout draws a mask, divides it and multiplies; on CUDA one kernel does (Dropout.cu), with a mask of bytes.
 OF_DROPOUT = frozenset(["bernoulli_", "div_"])

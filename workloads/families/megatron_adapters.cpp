@@ -4,6 +4,7 @@
 // 2024, as Megatron-Bridge's peft/dora.py and dora_layers.py run it (recalled).
 #include <algorithm>
 
+#include "workloads/families/adapters.h"
 #include "workloads/families/megatron_model.h"
 #include "workloads/ops/linear.h"
 #include "workloads/ops/matmul.h"
@@ -33,15 +34,6 @@ Tensor add_to_part(Tape& tape, const std::string& name, const Tensor& whole, con
   tape.differentiable({whole, part}, out, [=](Tape& t, auto gradients) {
     t.add_gradient(whole, gradients[0]);
     t.add_gradient(part, t.alias(gradients[0], part.shape.dense()));
-  });
-  return out;
-}
-
-/// a / b, of which b is a constant to backward.
-Tensor ratio(Tape& tape, const std::string& name, const Tensor& a, const Tensor& b) {
-  const Tensor out = map(tape, name, {a, b});
-  tape.differentiable({a}, out, [=](Tape& t, auto gradients) {
-    t.add_gradient(a, map(t, name + ".backward", {gradients[0], b}));
   });
   return out;
 }

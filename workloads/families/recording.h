@@ -42,7 +42,10 @@ inline TapeOptions tape_options(const StepOptions& step) {
       !step.framework.channels_last && step.framework.kernels == KernelMode::eager;
   options.frozen = step.lora_rank > 0;
   options.gathers_frozen = gathers_units(step);
-  options.quantizes = step.base_weights != BaseWeights::as_parameters;
+  options.frozen_precision = step.base_weights == BaseWeights::in_precision
+                                 ? options.precision
+                                 : options.parameter_precision;
+  options.quantizes = has_four_bits(step.base_weights);
   options.quantizes_scales = step.base_weights == BaseWeights::nf4_double_quant;
   options.products_accumulate = step.framework.products_accumulate && !scatters_gradients(step);
   return options;

@@ -10,8 +10,8 @@ Tensor ColumnLayers::run(Tape& tape, std::size_t layer) const {
   if (!results_.empty()) return results_[layer];
   const PartReader& reader = layers_[layer];
   const Tensor read = summed_ ? with_summed_gradient(tape, reader.name + ".input", input_) : input_;
-  const Tensor result = linear(tape, reader.name, read, reader.out, bias_);
-  return adapters_ ? adapters_->added(tape, reader.name, read, result) : result;
+  return adapters_ ? adapters_->layer(tape, reader.name, read, reader.out, bias_)
+                   : linear(tape, reader.name, read, reader.out, bias_);
 }
 
 TensorShare::TensorShare(const StepOptions& step)
@@ -37,7 +37,7 @@ ColumnLayers TensorShare::columns(Tape& tape, const std::string& name, const Ten
 
 Tensor TensorShare::row(Tape& tape, const std::string& name, const Tensor& x,
                         std::int64_t out) const {
-  if (ranks_ == 1) return adapters_.added(tape, name, x, linear(tape, name, x, out, Bias::none));
+  if (ranks_ == 1) return adapters_.layer(tape, name, x, out, Bias::none);
   if (asynchronous_) {
     const Sizes sizes = x.sizes();
     const Tensor weight = tape.parameter(name + ".weight", {out, x.shape.last()});

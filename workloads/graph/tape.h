@@ -23,7 +23,8 @@ struct TapeOptions {
   Differentiation differentiation = Differentiation::recorded;
   Precision precision = Precision::fp32;            ///< of activations
   Precision gemm_precision = Precision::fp32;       ///< arithmetic of matrix products
-  Precision parameter_precision = Precision::fp32;  ///< in which the model holds its weights
+  Precision parameter_precision = Precision::fp32;  ///< in which the model holds its weights,
+  Precision frozen_precision = Precision::fp32;     ///< and those that nothing trains
   Precision gradient_precision = Precision::fp32;   ///< of the buffers that gradients go to
   bool scales_by_largest = false;  ///< FP8: a kernel finds a matrix's largest value, others cast it
   bool casts_both_orders = true;   ///< FP8: one cast writes a matrix by rows and by columns

@@ -8,7 +8,9 @@ namespace tessera {
 
 Tensor Tape::trainable(const std::string& name, Sizes sizes) {
   const Tensor tensor =
-      persistent(name, std::move(sizes), options_.parameter_precision, TensorRole::parameter);
+      persistent(name, std::move(sizes),
+                 options_.frozen ? options_.frozen_precision : options_.parameter_precision,
+                 TensorRole::parameter);
   value(tensor).is_parameter = true;
   value(tensor).requires_gradient = records() && !options_.frozen;
   return tensor;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 
 #include "app/import/job/accelerate_keys.h"
@@ -368,8 +367,8 @@ class AccelerateJob {
 
 ImportedJob import_accelerate(const std::string& text, const std::string& name,
                               const JobOptions& options) {
-  const YamlNode tree = parse_yaml(text, std::make_shared<Origin>(Origin{name, "", true}));
-  if (holds_trainer_arguments(tree)) return import_trainer_file(text, name, options);
+  if (holds_trainer_arguments(foreign_tree(text, name)))
+    return import_trainer_file(text, name, options);
   return import_accelerate_fields(read_fields(text, name), name, options);
 }
 

@@ -50,6 +50,8 @@ inline constexpr auto kHarmless =
                                      "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
                                      "fsdp_config.fsdp_min_num_params",
                                      "fsdp_config.fsdp_forward_prefetch",
+                                     "fsdp_config.fsdp_limit_all_gathers",
+                                     "fsdp_config.xla",
                                      "fp8_config.amax_",
                                      "fp8_config.fp8_format",
                                      "fp8_config.interval",

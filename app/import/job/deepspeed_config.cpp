@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -210,10 +209,8 @@ void leave_out_value(ScenarioDraft& draft, ForeignFields& in, const JobOptions& 
             hint + (hint.empty() ? "" : ", or ") + "leave it out with --lenient");
 }
 
-/// JSON is YAML but for tabs between values.
-ForeignFields read_fields(std::string text, const std::string& name) {
-  std::replace(text.begin(), text.end(), '\t', ' ');
-  const YamlNode tree = parse_yaml(text, std::make_shared<Origin>(Origin{name, {}, true}));
+ForeignFields read_fields(const std::string& text, const std::string& name) {
+  const YamlNode tree = foreign_tree(text, name);
   if (tree.kind != YamlNode::Kind::mapping)
     throw InputError({name, "holds no fields", "give the file that the program reads"});
   return fields_of(tree);

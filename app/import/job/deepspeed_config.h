@@ -11,7 +11,7 @@
 namespace tessera {
 
 /// Fields of JSON or YAML. Throws InputError for what holds none.
-ForeignFields read_fields(std::string text, const std::string& name);
+ForeignFields read_fields(const std::string& text, const std::string& name);
 
 /// leave_out(), with the value in the message.
 void leave_out_value(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,

@@ -1,7 +1,9 @@
 #include "app/import/job/foreign_fields.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <memory>
 
 #include "hw/units/lower_case.h"
 
@@ -115,6 +117,12 @@ std::vector<std::string> ForeignFields::unread_names() const {
 
 void ForeignFields::finish() const {
   if (!problems_.empty()) throw InputError(problems_);
+}
+
+/// JSON is YAML but for tabs between values.
+YamlNode foreign_tree(std::string text, const std::string& name) {
+  std::ranges::replace(text, '\t', ' ');
+  return parse_yaml(text, std::make_shared<Origin>(Origin{name, "", true}));
 }
 
 ForeignFields fields_of(const YamlNode& tree) {

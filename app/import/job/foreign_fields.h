@@ -61,6 +61,10 @@ class ForeignFields {
   std::vector<Problem> problems_;
 };
 
+/// JSON or YAML of another program; `name` stands for the file. Throws InputError where it is
+/// neither.
+YamlNode foreign_tree(std::string text, const std::string& name);
+
 /// The scalars of a tree under dotted names: "zero_optimization.stage". Lists are one value each.
 ForeignFields fields_of(const YamlNode& tree);
 

@@ -31,6 +31,13 @@ constexpr Program kNanotron{"nanotron", "its own tensor and pipeline parallelism
 constexpr Program kNeox{"GPT-NeoX", "Megatron's layers under DeepSpeed", "megatron-deepspeed"};
 constexpr Program kColossal{"Colossal-AI", "Gemini and plug-ins of its own", "megatron"};
 constexpr Program kVerl{"verl", "reinforcement learning, whose step also generates text", ""};
+constexpr Program kVerlSft{"verl's fine-tuning", "transformers under FSDP", "fsdp"};
+constexpr Program kOpenRlhfSft{"OpenRLHF's fine-tuning", "transformers under DeepSpeed",
+                               "hf-eager"};
+constexpr Program kSwiftMegatron{"ms-swift", "Megatron-Core behind arguments of its own",
+                                 "megatron"};
+constexpr Program kXtuner{"XTuner", "transformers behind files of its own", "hf-eager"};
+constexpr Program kRay{"Ray", "workers that run a loop of one's own", "hf-eager"};
 constexpr Program kOpenRlhf{"OpenRLHF", "reinforcement learning, whose step also generates text",
                             ""};
 
@@ -65,15 +72,19 @@ struct CommandWord {
   std::string_view word, next;
   const Program& program;
 };
-constexpr std::array<CommandWord, 25> kCommandWords{{
+constexpr std::array<CommandWord, 36> kCommandWords{{
     {"axolotl", "", kAxolotl},
     {"axolotl.*", "", kAxolotl},
     {"llamafactory-cli", "", kLlamaFactory},
     {"lmf", "train", kLlamaFactory},
+    {"--finetuning_type*", "", kLlamaFactory},
     {"trl", "", kTrl},
     {"swift", "sft", kSwift},
     {"swift", "pt", kSwift},
     {"swift", "rlhf", kSwift},
+    {"megatron", "sft", kSwiftMegatron},
+    {"megatron", "pt", kSwiftMegatron},
+    {"megatron", "rlhf", kSwiftMegatron},
     {"*unsloth*", "", kUnsloth},
     {"unsloth.*", "", kUnsloth},
     {"tune", "run", kTorchtune},
@@ -86,11 +97,18 @@ constexpr std::array<CommandWord, 25> kCommandWords{{
     {"nemo_automodel*", "", kAutomodel},
     {"setup_experiment.py", "", kBridge},
     {"run_script.py", "", kBridge},
+    {"run_recipe.py", "", kBridge},
     {"composer", "", kFoundry},
     {"deepy.py", "", kNeox},
     {"colossalai", "run", kColossal},
+    {"verl.trainer.fsdp_sft_trainer", "", kVerlSft},
+    {"verl.trainer.sft_trainer*", "", kVerlSft},
     {"verl.*", "", kVerl},
+    {"openrlhf.cli.train_sft", "", kOpenRlhfSft},
     {"openrlhf.*", "", kOpenRlhf},
+    {"xtuner", "train", kXtuner},
+    {"ray", "job", kRay},
+    {"ray", "submit", kRay},
 }};
 
 bool fits(std::string_view word, std::string_view pattern) {
@@ -155,11 +173,16 @@ const Program* program_of(const ShellCommand& command) {
 
 std::optional<Problem> problem_of_foreign_file(const YamlNode& tree) {
   const YamlEntry* model = tree.find("model");
-  const bool is_nemo = model && model->value.find("tensor_model_parallel_size");
+  const auto has = [&](const char* key) { return model && model->value.find(key); };
+  const bool is_nemo = has("tensor_model_parallel_size");
   for (const FileKey& known : kFileKeys)
     if (const YamlEntry* entry = tree.find(known.key))
       return problem_of(entry->mark.text(), std::string(known.key) + ": a file of",
-                        is_nemo ? kNemo : known.program);
+                        is_nemo                   ? kNemo
+                        : has("partial_pretrain") ? kVerlSft
+                                                  : known.program);
+  if (is_nemo)
+    return problem_of(model->mark.text(), "model.tensor_model_parallel_size: a file of", kBridge);
   return std::nullopt;
 }
 

@@ -56,22 +56,24 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
   const std::vector<std::string> beyond =
       fields_of_megatron_alone(read.said.model, tokens_of(options));
   const bool adapts = !given.adapter.empty();
-  const bool by_peft = !adapts || stands_beside_layers_of_transformers(read.said.model, options);
+  const bool by_peft = !adapts || stands_beside_layers_of_transformers(read.said.model);
   const bool by_transformers = beyond.empty() && by_peft;
   set_framework(draft, options, file.string(), by_transformers ? "hf-eager" : "megatron");
   if (!by_peft && given.framework.empty())
-    draft.assume("framework megatron, which alone has DoRA and adapters of models with experts");
+    draft.assume("framework megatron, which alone has adapters of models with experts");
   const bool images = read.said.model.family == ModelFamily::vision;
   if (!images || given.sequence_length > 0) set_sequence_length(draft, options);
   if (!beyond.empty())
     draft.assume("framework megatron, which alone has the model's " + beyond.front());
   draft.set("model", std::move(read.tree));
-  assume_precision(draft, options, by_transformers && options.framework.empty());
+  assume_precision(draft, options, by_transformers && !adapts && options.framework.empty());
   if (read.said.checkpoints) draft.set("training.recompute", "full");
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {.width = options.replica_gpus});
   if (options.framework.empty()) options.framework = by_transformers ? "hf-eager" : "megatron";
   if (adapts) set_peft_adapter(draft, read.said.model, options);
+  if (adapts && options.framework.starts_with("hf-") && options.precision != "fp32")
+    hold_factors_in_fp32(draft);
   for (const std::string& line : read.said.approximations) draft.approximate(line);
   for (const std::string& key : read.said.harmless) draft.ignore(key);
   return draft.finish({});

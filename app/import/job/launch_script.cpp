@@ -171,6 +171,24 @@ void refuse_others(const ShellScript& script, const std::string& name) {
   }
 }
 
+/// Of torchtitan or the Trainer; nothing where the script starts neither.
+std::optional<ImportedJob> job_of_another(const std::string& text, const ShellScript& script,
+                                          const std::string& name, const JobOptions& options) {
+  auto launch = launch_with({kConfigFile[0], kConfigFile[1]}, text, script, name);
+  if (launch) {
+    const JobFile file = named_file(*launch);
+    return torchtitan_job(std::move(*launch), file, script, name, options);
+  }
+  if (auto job = torchtitan_by_variables(text, script, name, options)) return job;
+  const bool is_megatron = std::ranges::any_of(script.commands, [](const ShellCommand& command) {
+    return std::ranges::any_of(command.words,
+                               [](const ShellWord& word) { return word.text == "--num-layers"; });
+  });
+  if (is_megatron) return std::nullopt;
+  if (auto foreign = problem_of_foreign_program(script, name)) throw InputError({*foreign});
+  return trainer_job(text, script, name, options);
+}
+
 }  // namespace
 
 ImportedJob import_script(const std::string& text, const std::string& name,
@@ -180,22 +198,14 @@ ImportedJob import_script(const std::string& text, const std::string& name,
   LeftOutVariables variables = left_out_variables(script);
   options.left_out = std::move(variables.of_time);
   options.left_aside = std::move(variables.of_memory);
-  auto launch = launch_with({kConfigFile[0], kConfigFile[1]}, text, script, name);
-  if (launch) {
-    const JobFile file = named_file(*launch);
-    return torchtitan_job(std::move(*launch), file, script, name, options);
+  auto job = job_of_another(text, script, name, options);
+  if (!job) {
+    refuse_others(script, name);
+    return import_megatron(text, name, options);
   }
-  if (auto job = torchtitan_by_variables(text, script, name, options)) return std::move(*job);
-  const bool is_megatron = std::ranges::any_of(script.commands, [](const ShellCommand& command) {
-    return std::ranges::any_of(command.words,
-                               [](const ShellWord& word) { return word.text == "--num-layers"; });
-  });
-  const auto foreign = is_megatron ? std::nullopt : problem_of_foreign_program(script, name);
-  if (foreign) throw InputError({*foreign});
-  if (auto job = is_megatron ? std::nullopt : trainer_job(text, script, name, options))
-    return std::move(*job);
-  refuse_others(script, name);
-  return import_megatron(text, name, options);
+  const std::string other_gpu = gpu_not_taken(text, script, name, options);
+  if (!other_gpu.empty()) job->assumed.push_back(other_gpu);
+  return std::move(*job);
 }
 
 }  // namespace tessera

@@ -37,7 +37,6 @@ constexpr std::array kUnexpressed{
     Unexpressed{"layer_replication", "runs layers several times"},
     Unexpressed{"layers_to_transform", "gives some layers alone adapters"},
     Unexpressed{"lora_bias", "gives adapters biases"},
-    Unexpressed{"lora_dropout", "drops inputs of adapters"},
     Unexpressed{"modules_to_save", "trains modules as a whole"},
     Unexpressed{"rank_pattern", "gives layers adapters of different ranks"},
     Unexpressed{"target_parameters", "gives parameters that are no layer's adapters"},
@@ -104,13 +103,6 @@ YamlNode adapter_tree(const JobOptions& options) {
   return tree;
 }
 
-/// DoRA and adapters of models with experts are Megatron's.
-bool is_of_transformers(const YamlNode& adapter, const ModelSpec& model) {
-  const YamlEntry* dora = adapter.find("use_dora");
-  const bool stretches = dora != nullptr && says_something(dora->value);
-  return model.family == ModelFamily::llama && model.experts == 0 && !stretches;
-}
-
 class PeftAdapter {
  public:
   PeftAdapter(YamlNode tree, ScenarioDraft& draft, const ModelSpec& model,
@@ -119,15 +111,17 @@ class PeftAdapter {
         in_(fields_of(tree_)),
         draft_(draft),
         model_(model),
-        options_(options) {}
+        options_(options),
+        by_megatron_(options.framework.starts_with("megatron") ||
+                     !stands_beside_layers_of_transformers(model)) {}
 
   void read() {
     read_kind();
     if (!in_.has("r")) draft_.assume("rank 8 of adapters, peft's own");
     draft_.set("training.lora_rank", in_.integer("r").value_or(8));
     read_targets();
-    if (const YamlEntry* dora = tree_.find("use_dora"); dora && says_something(dora->value))
-      draft_.set("training.dora", "true");
+    if (stretches()) draft_.set("training.dora", "true");
+    read_dropout();
     for (const YamlEntry& entry : tree_.entries) judge(entry);
     in_.finish();
   }
@@ -141,6 +135,21 @@ class PeftAdapter {
     if (task != "CAUSAL_LM")
       cannot("task_type", "is " + task + ": its head is not simulated, but a language model's",
              "use CAUSAL_LM");
+  }
+
+  bool stretches() const {
+    const YamlEntry* dora = tree_.find("use_dora");
+    return dora != nullptr && says_something(dora->value);
+  }
+
+  void read_dropout() {
+    const YamlEntry* dropout = tree_.find("lora_dropout");
+    if (dropout == nullptr || !says_something(dropout->value)) return;
+    if (by_megatron_)
+      return cannot("lora_dropout", "drops inputs of adapters, which is not simulated", "use 0");
+    const double share = in_.number("lora_dropout").value_or(0);
+    if (share < 0 || share >= 1) in_.refuse("lora_dropout", "is no probability", "use 0 to 1");
+    draft_.set("training.lora_dropout", in_.text("lora_dropout").value_or("0"));
   }
 
   /// `key` is in the file.
@@ -198,20 +207,19 @@ class PeftAdapter {
     if (fed && model_.experts > 0)
       cannot("target_modules", "has adapters of routed experts, which are not simulated",
              "name the layers of attention alone");
-    if (!options_.framework.starts_with("hf-"))
+    if (by_megatron_)
       draft_.approximate("adapters of queries, keys and values are one, and those of gate and up");
   }
 
   /// Whether the layers are those that transformers' Llama has, so that a list can say them.
   bool each_has_its_own(const Names& names) {
-    const YamlEntry* dora = tree_.find("use_dora");
     const bool plain =
         model_.kv_rank == 0 && !model_.attention_gate && model_.layer_pattern.empty();
     const bool fed = has_any(names, kFeedForward.front());
     Names known = kAttention.front();
     known.insert(kFeedForward.front().begin(), kFeedForward.front().end());
     return !names.empty() && std::ranges::includes(known, names) && plain &&
-           !(fed && model_.experts > 0) && !(dora && says_something(dora->value));
+           !(fed && model_.experts > 0) && !(by_megatron_ && stretches());
   }
 
   void set_modules(const Names& names) {
@@ -247,7 +255,8 @@ class PeftAdapter {
       if (!says_something(entry.value)) return;
       return cannot(entry.key, std::string(one.what) + ", which is not simulated", "");
     }
-    static const Names kOwnKeys{"peft_type", "task_type", "r", "target_modules", "use_dora"};
+    static const Names kOwnKeys{"peft_type",      "task_type", "r",
+                                "target_modules", "use_dora",  "lora_dropout"};
     if (!kOwnKeys.contains(entry.key))
       cannot(entry.key, "is not known: whether a step depends on it cannot be told",
              "take it out where none does");
@@ -258,12 +267,23 @@ class PeftAdapter {
   ScenarioDraft& draft_;
   const ModelSpec& model_;
   const JobOptions& options_;
+  bool by_megatron_;
 };
 
 }  // namespace
 
-bool stands_beside_layers_of_transformers(const ModelSpec& model, const JobOptions& options) {
-  return is_of_transformers(adapter_tree(options), model);
+/// Adapters of models with experts are Megatron's.
+bool stands_beside_layers_of_transformers(const ModelSpec& model) {
+  return model.family == ModelFamily::llama && model.experts == 0;
+}
+
+void hold_factors_in_fp32(ScenarioDraft& draft) {
+  for (const char* part : {"parameters", "gradients", "reduce", "optimizer_states"})
+    draft.set(std::string("training.mixed_precision.") + part, "fp32");
+  draft.set("training.mixed_precision.master_weights", "false");
+  draft.set("training.base_weights", "in_precision");
+  draft.assume(
+      "adapters in fp32 beside weights in 16 bits, peft's default (autocast_adapter_dtype)");
 }
 
 void set_peft_adapter(ScenarioDraft& draft, const ModelSpec& model, const JobOptions& options) {

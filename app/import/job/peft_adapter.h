@@ -6,8 +6,13 @@
 
 namespace tessera {
 
-/// Whether Hugging Face's modules run what `options.adapter` puts beside `model`.
-bool stands_beside_layers_of_transformers(const ModelSpec& model, const JobOptions& options);
+/// Whether Hugging Face's modules run adapters beside the layers of `model`.
+bool stands_beside_layers_of_transformers(const ModelSpec& model);
+
+/// Factors, their gradients and states in fp32, frozen weights in the 16 bits of the step: what
+/// peft makes of a model that is loaded in them. Source: peft, tuners/tuners_utils.py,
+/// cast_adapter_dtype (recalled).
+void hold_factors_in_fp32(ScenarioDraft& draft);
 
 /// Sets the adapters of `options.adapter`, an adapter_config.json of peft (LoRA and DoRA), beside
 /// `model`. Throws InputError with everything in it that a step depends on and no field expresses;

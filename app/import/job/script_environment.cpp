@@ -42,8 +42,21 @@ constexpr std::array<Variable, 3> kOfMemory{{{"PYTORCH_CUDA_ALLOC_CONF", ""},
                                              {"PYTORCH_ALLOC_CONF", ""},
                                              {"TORCH_NCCL_AVOID_RECORD_STREAMS", ""}}};
 
-/// Set ahead of a command, "NAME=VALUE torchrun ...", or by the script; "": not set.
-std::string value_of(const std::string& name, const ShellScript& script) {
+template <std::size_t count>
+std::vector<std::string> set_among(const std::array<Variable, count>& variables,
+                                   const ShellScript& script) {
+  std::vector<std::string> lines;
+  for (const auto& [name, neutral] : variables) {
+    const std::string value = environment_value(name, script);
+    if (!value.empty() && value != neutral)
+      lines.push_back(std::string(name) + " = " + value + " of the environment is left out");
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string environment_value(const std::string& name, const ShellScript& script) {
   for (const ShellCommand& command : script.commands)
     for (const ShellWord& word : command.words) {
       if (word.text.starts_with(name + "=")) return word.text.substr(name.size() + 1);
@@ -53,20 +66,6 @@ std::string value_of(const std::string& name, const ShellScript& script) {
   const bool is_one = found != script.variables.end() && found->second.size() == 1;
   return is_one ? found->second.front() : "";
 }
-
-template <std::size_t count>
-std::vector<std::string> set_among(const std::array<Variable, count>& variables,
-                                   const ShellScript& script) {
-  std::vector<std::string> lines;
-  for (const auto& [name, neutral] : variables) {
-    const std::string value = value_of(name, script);
-    if (!value.empty() && value != neutral)
-      lines.push_back(std::string(name) + " = " + value + " of the environment is left out");
-  }
-  return lines;
-}
-
-}  // namespace
 
 LeftOutVariables left_out_variables(const ShellScript& script) {
   LeftOutVariables all{.of_time = set_among(kOfTime, script),

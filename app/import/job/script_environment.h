@@ -14,4 +14,8 @@ struct LeftOutVariables {
 };
 LeftOutVariables left_out_variables(const ShellScript& script);
 
+/// What `name` is set to ahead of a command ("NAME=VALUE torchrun ...") or by the script; empty: it
+/// is not set, or to one of several values.
+std::string environment_value(const std::string& name, const ShellScript& script);
+
 }  // namespace tessera

@@ -39,8 +39,9 @@ void FrameworkRules::check_adapters_of_peft() {
   if (step_.framework.fused_gate)
     fail("training.lora_rank", "has an adapter for gate and one for up, which are one layer here",
          "use a profile without fused_gate (hf-eager), framework: megatron, or 0");
-  if (step_.dora)
-    fail("training.dora", "is simulated under Megatron", "use framework: megatron, or false");
+  if (step_.dora && has_four_bits(step_.base_weights))
+    fail("training.dora", "of weights in 4 bits is not simulated",
+         "use base_weights: as_parameters, or false");
 }
 
 /// QLoRA.
@@ -58,8 +59,13 @@ void FrameworkRules::check_base_weights() {
   if (is_cast_for_products(step_.precision))
     refuse("and a precision below 16 bit are not simulated together",
            "use precision: bf16, or as_parameters");
+  if (step_.base_weights == BaseWeights::in_precision && !is_half(step_.precision))
+    refuse("is in_precision, which is for steps in 16 bits",
+           "use precision: bf16, or as_parameters");
   if (gathers_units(step_))
-    refuse("in 4 bit are not simulated divided over ranks",
+    refuse(has_four_bits(step_.base_weights)
+               ? "in 4 bit are not simulated divided over ranks"
+               : "in another format than adapters are not simulated divided over ranks",
            "use data_parallel.sharding: none, optimizer or gradients, or as_parameters");
 }
 
@@ -97,7 +103,9 @@ void FrameworkRules::check_adapted_modules() {
            "use those of attention alone");
   if (step_.lora_targets != LoraTargets::all)
     refuse("and lora_targets both say which layers have adapters", "keep one");
-  if (step_.dora) refuse("is not simulated with DoRA", "use lora_targets, or dora: false");
+  if (step_.dora && step_.framework.modules == ModuleTree::megatron)
+    refuse("is not simulated with DoRA under Megatron",
+           "use lora_targets, framework: hf-eager, or dora: false");
   if (model_.kv_rank > 0 || model_.attention_gate)
     refuse("names layers that latent and gated attention do not have", "use lora_targets");
 }
@@ -108,6 +116,7 @@ void FrameworkRules::check_adapters() {
   if (step_.lora_rank == 0) {
     const std::string none = "is of adapters, and there are none";
     if (step_.dora) fail("training.dora", none, "give lora_rank");
+    if (step_.lora_dropout > 0) fail("training.lora_dropout", none, "give lora_rank");
     if (!step_.lora_modules.empty()) fail("training.lora_modules", none, "give lora_rank");
     if (step_.lora_targets != LoraTargets::all)
       fail("training.lora_targets", none, "give lora_rank");
@@ -123,6 +132,9 @@ void FrameworkRules::check_adapters() {
   if (step_.framework.modules == ModuleTree::hugging_face) check_adapters_of_peft();
   if (step_.mode != StepMode::training)
     fail("training.lora_rank", "is for mode: training", "use mode: training, or 0");
+  if (step_.lora_dropout > 0 && step_.framework.modules == ModuleTree::megatron)
+    fail("training.lora_dropout", "is simulated under Hugging Face's modules",
+         "use framework: hf-eager, or 0");
   check_gathered_adapters();
   if (!step_.dora) return;
   if (step_.layout.tensor > 1)

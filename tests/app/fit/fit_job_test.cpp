@@ -40,6 +40,8 @@ TEST_F(FitJobs, FilesAreToldApartByWhatTheyHold) {
   EXPECT_EQ(job_kind("llama-2-7b_8xh100_dp8", catalog), JobKind::scenario);
   EXPECT_EQ(job_kind(file("config.json", kConfig), catalog), JobKind::hugging_face);
   EXPECT_EQ(job_kind(file("ds.json", R"({"train_batch_size": 8})"), catalog), JobKind::deepspeed);
+  EXPECT_EQ(job_kind(file("tabs.json", "{\n\t\"train_batch_size\":\t8\n}"), catalog),
+            JobKind::deepspeed);
   EXPECT_EQ(job_kind(file("a.yaml", "distributed_type: FSDP\n"), catalog), JobKind::accelerate);
   EXPECT_EQ(job_kind(file("h.json", R"({"model_name_or_path": "m",
                                         "gradient_accumulation_steps": 4})"),

@@ -32,6 +32,14 @@ struct Case {
   std::string text, program, profile;
 };
 
+void expect_named(const Case& one) {
+  for (const Importer importer : {&import_script, &import_megatron})
+    EXPECT_THAT(refusal(one.text + "\n", importer),
+                AllOf(HasSubstr("job.sh:1: starts " + one.program),
+                      HasSubstr("--framework " + one.profile), Not(HasSubstr("--num-layers"))))
+        << one.text;
+}
+
 TEST(ForeignPrograms, ThatAScriptStartsAreNamedWithTheNearestProfile) {
   for (const Case& one : {
            Case{"tune run --nproc_per_node 8 lora_finetune_distributed --config llama3/8B_lora",
@@ -52,12 +60,29 @@ TEST(ForeignPrograms, ThatAScriptStartsAreNamedWithTheNearestProfile) {
            Case{"torchrun --nproc_per_node=8 scripts/performance/run_script.py -m llama3 -s 8b",
                 "Megatron-Bridge", "megatron"},
        }) {
-    for (const Importer importer : {&import_script, &import_megatron})
-      EXPECT_THAT(refusal(one.text + "\n", importer),
-                  AllOf(HasSubstr("job.sh:1: starts " + one.program),
-                        HasSubstr("--framework " + one.profile), Not(HasSubstr("--num-layers"))))
-          << one.text;
+    expect_named(one);
   }
+}
+
+// What a program does besides is another's: its fine-tuning, Megatron's layers, workers of Ray.
+TEST(ForeignPrograms, AreToldApartFromTheirOthers) {
+  for (const Case& one : {
+           Case{"torchrun --nproc_per_node 8 src/train.py --stage sft --model_name_or_path m "
+                "--finetuning_type lora",
+                "LLaMA-Factory", "hf-eager"},
+           Case{"torchrun --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer data.train_files=x",
+                "verl's fine-tuning", "fsdp"},
+           Case{"deepspeed --module openrlhf.cli.train_sft --max_len 2048",
+                "OpenRLHF's fine-tuning", "hf-eager"},
+           Case{"megatron sft --load Qwen2.5-7B-mcore --tensor_model_parallel_size 2", "ms-swift",
+                "megatron"},
+           Case{"ray job submit -- python train.py --num-workers 8 --model_name_or_path m", "Ray",
+                "hf-eager"},
+           Case{"NPROC_PER_NODE=8 xtuner train full_alpaca.py", "XTuner", "hf-eager"},
+           Case{"torchrun --nproc_per_node=8 run_recipe.py --recipe llama3_8b_pretrain_config",
+                "Megatron-Bridge", "megatron"},
+       })
+    expect_named(one);
 }
 
 // A word among the arguments is no program.
@@ -91,6 +116,9 @@ TEST(ForeignPrograms, OfFilesAreToldByTheirKeys) {
   EXPECT_THAT(problem_of("trainer: {devices: 8}\n"), HasSubstr("Lightning"));
   EXPECT_THAT(problem_of("trainer: {}\nmodel: {tensor_model_parallel_size: 2}\n"),
               HasSubstr("NeMo"));
+  EXPECT_THAT(problem_of("model: {tensor_model_parallel_size: 2}\ntrain: {}\n"),
+              HasSubstr("Megatron-Bridge"));
+  EXPECT_THAT(problem_of("model: {partial_pretrain: m}\ntrainer: {}\n"), HasSubstr("verl's fine"));
   EXPECT_EQ(problem_of("model: gpt2\ntraining: {}\n"), "");
 }
 

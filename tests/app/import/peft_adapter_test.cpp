@@ -63,10 +63,11 @@ std::string modules_of(const std::string& targets) {
   return text;
 }
 
-TEST(PeftAdapter, BecomesAdaptersUnderMegatron) {
+TEST(PeftAdapter, BecomesAdaptersUnderMegatronWhereTheModelHasExperts) {
   const ImportedJob job = import(adapter(kAllOfAttention, R"(, "lora_alpha": 32, "bias": "none",
       "lora_dropout": 0.0, "modules_to_save": null, "rank_pattern": {}, "use_dora": true,
-      "task_type": "CAUSAL_LM", "inference_mode": true)"));
+      "task_type": "CAUSAL_LM", "inference_mode": true)"),
+                                 false, kMixtral);
   auto fields = test::leaves_of(job.scenario);
   EXPECT_EQ(fields["training.lora_rank"], "16");
   EXPECT_EQ(fields["training.lora_targets"], "attention");
@@ -76,9 +77,15 @@ TEST(PeftAdapter, BecomesAdaptersUnderMegatron) {
   EXPECT_THAT(job.approximate, Contains(HasSubstr("queries, keys and values are one")));
 }
 
-TEST(PeftAdapter, StandsBesideTheLayersOfTransformersWithoutDora) {
-  const ImportedJob job = import(adapter("\"all-linear\""));
-  EXPECT_EQ(test::leaves_of(job.scenario)["training.framework"], "hf-eager");
+TEST(PeftAdapter, StandsBesideTheLayersOfTransformers) {
+  const ImportedJob job =
+      import(adapter("\"all-linear\"", R"(, "use_dora": true, "lora_dropout": 0.1)"));
+  auto fields = test::leaves_of(job.scenario);
+  EXPECT_EQ(fields["training.framework"], "hf-eager");
+  EXPECT_EQ(fields["training.dora"], "true");
+  EXPECT_EQ(fields["training.lora_dropout"], "0.1");
+  EXPECT_EQ(fields["training.base_weights"], "in_precision");
+  EXPECT_EQ(fields["training.mixed_precision.parameters"], "fp32");
   EXPECT_THAT(job.approximate, Not(Contains(HasSubstr("queries, keys and values are one"))));
   const ImportedJob experts = import(adapter(kAllOfAttention), false, kMixtral);
   EXPECT_EQ(test::leaves_of(experts.scenario)["training.framework"], "megatron");
@@ -99,8 +106,8 @@ TEST(PeftAdapter, TargetsAreNamesAPatternOrAllLinearLayers) {
 
 TEST(PeftAdapter, APartOfTheLayersIsRefusedByName) {
   EXPECT_THAT(refusal(adapter(R"(["qkv_proj"])")), HasSubstr("target_modules has qkv_proj alone"));
-  EXPECT_THAT(refusal(adapter(R"(["q_proj", "v_proj"])", R"(, "use_dora": true)")),
-              HasSubstr("alone"));
+  EXPECT_THAT(refusal(adapter(kAllOfAttention, R"(, "lora_dropout": 0.1)"), kMixtral),
+              HasSubstr("lora_dropout drops inputs"));
   EXPECT_THAT(refusal(adapter(R"(["q_proj", "k_proj", "v_proj", "o_proj", "lm_head"])")),
               HasSubstr("has lm_head, of which adapters are not simulated"));
   EXPECT_THAT(refusal(R"({"peft_type": "LORA", "r": 8, "target_modules": null})"),
@@ -110,7 +117,7 @@ TEST(PeftAdapter, APartOfTheLayersIsRefusedByName) {
 
 TEST(PeftAdapter, WhatAStepDependsOnIsRefusedByNameAndLineOrApproximated) {
   for (const std::string said :
-       {R"("bias": "all")", R"("modules_to_save": ["embed_tokens"])", R"("lora_dropout": 0.1)",
+       {R"("bias": "all")", R"("modules_to_save": ["embed_tokens"])",
         R"("layers_to_transform": [0])", R"("rank_pattern": {"q_proj": 4})",
         R"("exclude_modules": "lm_head")", R"("task_type": "SEQ_CLS")", R"("brand_new": 1)"}) {
     const std::string text = adapter(kAllOfAttention, ",\n" + said);

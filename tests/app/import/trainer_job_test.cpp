@@ -1,6 +1,4 @@
 // Scripts that start Hugging Face's Trainer.
-#include <filesystem>
-#include <map>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -8,9 +6,8 @@
 
 #include "app/import/job/imported_job.h"
 #include "hw/units/input_error.h"
-#include "sim/config/load.h"
+#include "tests/app/import/trainer_fixture.h"
 #include "tests/app/import/yaml_leaves.h"
-#include "tests/hw/units/scratch.h"
 
 namespace tessera {
 namespace {
@@ -20,37 +17,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-using Fields = std::map<std::string, std::string>;
-
-class TrainerJob : public testing::Test {
- protected:
-  JobOptions options() const {
-    JobOptions options{.model = "llama-3-8b"};
-    options.folder = folder_.path();
-    return options;
-  }
-  ImportedJob import(const std::string& script) const {
-    return import_script(script, "job.sh", options());
-  }
-  Fields fields(const std::string& script) const {
-    return test::leaves_of(import(script).scenario);
-  }
-  std::string refusal(const std::string& script) const {
-    try {
-      import(script);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
-  }
-  /// Of 8 GPUs, with further arguments.
-  static std::string torchrun(const std::string& arguments) {
-    return "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B " +
-           arguments + "\n";
-  }
-
-  ScratchFolder folder_;
-};
+using test::Fields;
+using test::TrainerJob;
 
 const std::string kFsdp =
     "--per_device_train_batch_size 2 --gradient_accumulation_steps 8 --bf16 --block_size 4096 "
@@ -105,6 +73,23 @@ TEST_F(TrainerJob, FollowsEveryArgument) {
     Fields all = fields(torchrun(batch + change.arguments));
     EXPECT_EQ(all[change.field], change.value) << change.arguments;
   }
+}
+
+// Of several arguments the one that says more counts, whatever their order.
+TEST_F(TrainerJob, FollowsArgumentsThatMeanMoreThanTheirName) {
+  const std::string start = "--per_device_train_batch_size 1 --max_length 2048 ";
+  const std::string states = "training.mixed_precision.optimizer_states";
+  const auto value = [&](const std::string& arguments, const std::string& field) {
+    return fields(torchrun(start + arguments))[field];
+  };
+  EXPECT_EQ(value("--optim paged_adamw_32bit --torch_dtype bfloat16", states), "fp32");
+  EXPECT_EQ(value("--optim adamw_bnb_8bit --bf16 --torch_dtype bfloat16", states), "int8");
+  EXPECT_EQ(value("--bf16 --torch_dtype auto", "training.mixed_precision.parameters"), "bf16");
+  EXPECT_EQ(value("--ddp_bucket_cap_mb 100", "training.data_parallel.bucket"), "104857600 B");
+  EXPECT_EQ(value("--torch_compile_backend inductor", "training.kernels"), "fused");
+  EXPECT_EQ(value("--bf16 --attn_implementation kernels-community/flash-attn3",
+                  "training.framework.attention"),
+            "flash3");
 }
 
 /// torch's hybrid shards stay within a node.
@@ -181,11 +166,26 @@ TEST_F(TrainerJob, TakesWhatAccelerateIsLaunchedWith) {
   EXPECT_EQ(all["parallelism.data"], "4");
 }
 
+// Two names of the length that say different things.
+TEST_F(TrainerJob, WhoseLengthIsToldTwiceAsksForOne) {
+  EXPECT_THAT(refusal(torchrun("--max_seq_length 8192 --model_max_length 4096")),
+              HasSubstr("--model_max_length is 4096, and --max_seq_length is 8192"));
+  EXPECT_EQ(refusal(torchrun("--max_seq_length 4096 --model_max_length 4096")), "");
+}
+
 TEST_F(TrainerJob, OfPythonIsOneProcessAndSaysSo) {
   const ImportedJob job =
       import("python run_clm.py --model_name_or_path m --per_device_train_batch_size 1\n");
   EXPECT_EQ(test::leaves_of(job.scenario)["parallelism.data"], "1");
   EXPECT_THAT(job.assumed, Contains(HasSubstr("DataParallel")));
+}
+
+// Its -n is the name of an environment.
+TEST_F(TrainerJob, MayBeRunByConda) {
+  const ImportedJob job = import(
+      "conda run -n gpu --no-capture-output torchrun --nproc_per_node 4 run_clm.py "
+      "--model_name_or_path m\n");
+  EXPECT_EQ(test::leaves_of(job.scenario)["parallelism.data"], "4");
 }
 
 TEST_F(TrainerJob, WhatItsBatchIsWithoutArgumentsIsSaid) {
@@ -242,53 +242,6 @@ TEST_F(TrainerJob, RefusesByNameWhatIsWrongInItsFile) {
   EXPECT_THAT(refused(start + "beta: 0.1\n"), HasSubstr("args.yaml:2:1: --beta"));
   EXPECT_THAT(refused(start + "deepspeed: {zero_optimization: {stage: 2}}\n"),
               HasSubstr("args.yaml:2:1: deepspeed holds a configuration itself"));
-}
-
-class TrainerAdapters : public TrainerJob {
- protected:
-  TrainerAdapters() : catalog_(std::filesystem::path(TESSERA_SOURCE_DIR) / "configs") {}
-  ImportedJob adapted(const std::string& arguments) const {
-    const JobOptions with_model = with_spec(options(), load_model("llama-3-8b", catalog_));
-    return import_script(torchrun("--bf16 --max_length 2048 --use_peft " + arguments), "job.sh",
-                         with_model);
-  }
-  std::string refused(const std::string& arguments) const {
-    try {
-      adapted(arguments);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "read";
-  }
-
- private:
-  Catalog catalog_;
-};
-
-TEST_F(TrainerAdapters, AreThoseOfItsOptions) {
-  const ImportedJob job =
-      adapted("--lora_r 32 --lora_alpha 16 --lora_dropout 0.0 --lora_target_modules all-linear");
-  Fields all = test::leaves_of(job.scenario);
-  EXPECT_EQ(all["training.lora_rank"], "32");
-  EXPECT_EQ(all["training.lora_targets"], "all");
-  EXPECT_EQ(all["training.base_weights"], "");
-  EXPECT_THAT(job.approximate, testing::IsEmpty());
-}
-
-TEST_F(TrainerAdapters, AreTrlsOwnWhereNothingSaysOtherwise) {
-  const ImportedJob job = adapted("--load_in_4bit --use_bnb_nested_quant");
-  Fields all = test::leaves_of(job.scenario);
-  EXPECT_EQ(all["training.lora_rank"], "16");
-  EXPECT_EQ(all["training.base_weights"], "nf4_double_quant");
-  EXPECT_THAT(job.assumed, Contains(HasSubstr("q_proj and v_proj")));
-  EXPECT_THAT(job.approximate, Contains(HasSubstr("lora_dropout is 0.05")));
-}
-
-TEST_F(TrainerAdapters, AreRefusedByNameWhereNoFieldSaysThem) {
-  EXPECT_THAT(refused("--lora_modules_to_save lm_head embed_tokens"),
-              HasSubstr("job.sh:1: modules_to_save trains modules as a whole"));
-  EXPECT_THAT(refused("--lora_dropout 0.1"), HasSubstr("job.sh:1: lora_dropout drops inputs"));
-  EXPECT_THAT(refused("--load_in_8bit"), HasSubstr("job.sh:1: --load_in_8bit"));
 }
 
 TEST_F(TrainerJob, OfAModelThatNobodyGaveAsksForIt) {

@@ -96,7 +96,12 @@ TEST(PeftAdapters, AreRefusedWhereLayersAreOthersThanThese) {
   EXPECT_THAT(test::refusal(small(), joined), HasSubstr("which are one layer here"));
   StepOptions dora = adapted();
   dora.dora = true;
-  EXPECT_THAT(test::refusal(small(), dora), HasSubstr("training.dora"));
+  dora.base_weights = BaseWeights::nf4;
+  EXPECT_THAT(test::refusal(small(), dora), HasSubstr("training.dora: of weights in 4 bits"));
+  StepOptions megatron = adapted();
+  megatron.framework = test::megatron();
+  megatron.lora_dropout = 0.1;
+  EXPECT_THAT(test::refusal(small(), megatron), HasSubstr("training.lora_dropout"));
   ModelSpec experts = small();
   experts.experts = 4;
   experts.experts_per_token = 2;
@@ -106,6 +111,98 @@ TEST(PeftAdapters, AreRefusedWhereLayersAreOthersThanThese) {
 
 /// Of seven matrices of a layer.
 constexpr std::int64_t kWeights = 4 * kHidden * kHidden + 3 * kHidden * kFfn;
+/// Inputs and outputs of seven layers: q, k, v, output, gate and up read the hidden size, down the
+/// feed-forward's.
+constexpr std::int64_t kInputs = 6 * kHidden + kFfn, kOutputs = 5 * kHidden + 2 * kFfn;
+/// Layers that read the same keep one copy of it; with one of their own each keeps another: two for
+/// q, k and v, one for gate and up.
+constexpr std::int64_t kOwnCopies = 3 * kHidden;
+
+StepOptions in_fp32() {
+  StepOptions step = adapted();
+  step.formats.parameters = Precision::fp32;
+  step.base_weights = BaseWeights::in_precision;
+  return step;
+}
+
+// peft casts inputs to the factors' format, autocast casts them back: two kernels an adapter, and
+// one for each factor.
+TEST(AdaptersInFp32, CastWhatTheyReadTwice) {
+  const Block block = layer(in_fp32()), plain = layer(adapted());
+  EXPECT_EQ(total(block.forward).kernels, total(plain.forward).kernels + 7 * 2 + 7 * 2);
+  EXPECT_EQ(block.buffers, plain.buffers);  // the frozen weights stay in 16 bits
+  EXPECT_EQ(block.saved, plain.saved + Bytes(2 * kTokens * kOwnCopies + 2 * plain.parameters));
+}
+
+TEST(AdaptersInFp32, LeaveEmbeddingAndHeadIn16Bits) {
+  const ModelGraph ours = build_model_graph(small(), in_fp32());
+  const ModelGraph plain = build_model_graph(small(), adapted());
+  EXPECT_EQ(ours.blocks.at(0).buffers, plain.blocks.at(0).buffers);
+  EXPECT_EQ(ours.blocks.at(2).buffers, plain.blocks.at(2).buffers);
+}
+
+TEST(AdaptersInFp32, AreRefusedWhereSharesOfBothAreGathered) {
+  StepOptions sharded = in_fp32();
+  sharded.layout.data = 2;
+  sharded.global_batch = 2;
+  sharded.data_parallel.sharding = Sharding::parameters;
+  EXPECT_THAT(test::refusal(small(), sharded), HasSubstr("in another format than adapters"));
+}
+
+// Each adapter drops numbers of its own: a kernel each way, a mask of bytes and a copy that is
+// kept.
+TEST(DroppedInputs, AreAKernelAMaskAndACopyForEachAdapter) {
+  StepOptions step = adapted();
+  step.lora_dropout = 0.05;
+  const Block block = layer(step), plain = layer(adapted());
+  EXPECT_EQ(total(block.forward).kernels, total(plain.forward).kernels + 7);
+  EXPECT_EQ(total(block.backward).kernels, total(plain.backward).kernels + 7);
+  EXPECT_EQ(block.saved, plain.saved + Bytes(kTokens * (kInputs + 2 * kOwnCopies)));
+}
+
+StepOptions stretched() {
+  StepOptions step = adapted();
+  step.dora = true;
+  return step;
+}
+
+TEST(Dora, TrainsANumberForEachOutputToo) {
+  EXPECT_EQ(layer(stretched()).parameters, layer(adapted()).parameters + kOutputs);
+}
+
+// The unit matrix is two kernels and runs through both factors; a scaled copy, the sum with the
+// weight, its lengths; the ratio, that less one, two products with it and their sum.
+TEST(Dora, MultipliesAUnitMatrixInEveryForwardPass) {
+  const Block block = layer(stretched()), plain = layer(adapted());
+  EXPECT_EQ(total(block.forward).kernels, total(plain.forward).kernels + 7 * 12);
+  const std::int64_t units = 6 * kHidden * kHidden + kFfn * kFfn;
+  EXPECT_EQ(total(block.forward).gemm_flops.value(),
+            total(plain.forward).gemm_flops.value() +
+                2.0 * static_cast<double>(kRank * (units + kWeights)));
+}
+
+// What layer and adapter gave, and three numbers for each output.
+TEST(Dora, KeepsWhatLayerAndAdapterGave) {
+  EXPECT_EQ(layer(stretched()).saved,
+            layer(adapted()).saved + Bytes(2 * (2 * kTokens * kOutputs + 3 * kOutputs)));
+}
+
+// The layer runs again, on what was not dropped.
+TEST(Dora, RunsTheLayerTwiceWhereInputsAreDropped) {
+  StepOptions step = stretched();
+  step.lora_dropout = 0.05;
+  EXPECT_EQ(total(layer(step).forward).gemm_flops.value(),
+            total(layer(stretched()).forward).gemm_flops.value() + 2.0 * kTokens * kWeights);
+  EXPECT_EQ(total(layer(step).backward).gemm_flops.value(),
+            total(layer(stretched()).backward).gemm_flops.value() + 2.0 * kTokens * kWeights);
+}
+
+TEST(Dora, TakesTheBiasFromWhatTheLayerGave) {
+  ModelSpec biased = small();
+  biased.qkv_bias = true;
+  EXPECT_EQ(total(build_model_graph(biased, stretched()).blocks.at(1).forward).kernels,
+            total(layer(stretched()).forward).kernels + 3);
+}
 
 StepOptions quantized(BaseWeights weights) {
   StepOptions step = adapted();
@@ -156,8 +253,9 @@ TEST(QuantizedBaseWeights, ReadCodesAndScalesAndWriteNumbersOfTwoBytes) {
 TEST(FrozenWeights, OfFp32AreCastFor16BitProducts) {
   StepOptions step = adapted();
   step.formats.parameters = Precision::fp32;
-  // Seven matrices and two norms; adapters are cast as well, 14 of them.
-  EXPECT_EQ(total(layer(step).forward).kernels, total(layer(adapted()).forward).kernels + 9 + 14);
+  // Seven matrices and two norms; 14 factors, and twice what each adapter reads.
+  EXPECT_EQ(total(layer(step).forward).kernels,
+            total(layer(adapted()).forward).kernels + 9 + 14 + 14);
 }
 
 TEST(QuantizedBaseWeights, AreRefusedByNameWhereTheyAreNotSimulated) {

@@ -267,24 +267,13 @@ void MegatronJob::sort_the_rest() {
   }
 }
 
-namespace {
-
-/// Clusters of H100 are assumed, whatever Slurm is asked for.
-std::string gpu_not_taken(const std::string& text, const std::string& name) {
-  const std::string kind = gpu_asked_of_slurm(text, name);
-  if (kind.empty() || kind == "gpu" || kind.find("h100") != std::string::npos) return "";
-  return "H100 in place of the " + kind + " that Slurm is asked for: --cluster names another";
-}
-
-}  // namespace
-
 ImportedJob import_megatron(const std::string& text, const std::string& name,
                             const JobOptions& options) {
   const ShellScript script = script_of_job(text, name, options);
   const std::string title = std::filesystem::path(name).stem().string();
   std::optional<ImportedJob> first;
   std::string where;
-  const std::string other_gpu = options.cluster.empty() ? gpu_not_taken(text, name) : "";
+  const std::string other_gpu = gpu_not_taken(text, script, name, options);
   for (MegatronLaunch& launch : megatron_launches(text, script, name)) {
     const std::string here = launch.where;
     const std::string condition = launch.condition;

@@ -55,8 +55,10 @@ ShellVariables slurm_variables(const std::string& text, const std::string& name)
 /// cannot be read becomes a problem of the launcher's fields.
 std::int64_t gpus_of(MegatronLaunch& launch, const ShellVariables& variables);
 
-/// "a100" of #SBATCH --gres=gpu:a100:4; empty: not told.
-std::string gpu_asked_of_slurm(const std::string& text, const std::string& name);
+/// What to tell whoever names no cluster, of which those of H100 are assumed, where the directives
+/// or srun ask for other GPUs by --gres, --gpus or --constraint; empty: nothing.
+std::string gpu_not_taken(const std::string& text, const ShellScript& script,
+                          const std::string& name, const JobOptions& options);
 
 /// Nodes that it is started on, told as `gpus_of` is told GPUs; 0: not told.
 std::int64_t nodes_of(MegatronLaunch launch, const ShellVariables& variables);

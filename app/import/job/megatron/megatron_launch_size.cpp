@@ -1,5 +1,7 @@
 // How many GPUs a launch script uses.
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <optional>
 #include <sstream>
@@ -163,16 +165,60 @@ std::int64_t included_gpus(ForeignFields& fields) {
 
 }  // namespace
 
-std::string gpu_asked_of_slurm(const std::string& text, const std::string& name) {
-  ForeignFields fields = slurm_directives(text, name);
-  for (const char* option : {"--gres", "--gpus-per-node", "--gpus", "--gpus-per-task"}) {
-    std::string kind = lower_case(fields.text(option).value_or(""));
-    if (kind.starts_with("gpu:")) kind.erase(0, 4);
-    kind.erase(std::min(kind.find(':'), kind.size()));
-    const bool is_count = kind.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_count) return kind;
+namespace {
+
+/// "a100" of "gpu:a100:4" or "a100:2"; "" of a count.
+std::string kind_in(const std::string& asked) {
+  std::string kind = lower_case(asked.substr(0, asked.find(' ')));
+  if (kind.starts_with("gpu:")) kind.erase(0, 4);
+  kind.erase(std::min(kind.find(':'), kind.size()));
+  return kind.find_first_not_of("0123456789") == std::string::npos ? "" : kind;
+}
+
+/// The first GPU among the words of a constraint: "a100" of "ib&(a100|h100)".
+std::string gpu_among(const std::string& constraint) {
+  constexpr auto kGpus = std::to_array<std::string_view>(
+      {"p100",  "v100",  "t4",    "a10",   "a10g",  "a30",    "a40",    "a100",  "l4",
+       "l40",   "l40s",  "h20",   "h100",  "h200",  "gh200",  "b100",   "b200",  "b300",
+       "gb200", "gb300", "mi100", "mi210", "mi250", "mi250x", "mi300a", "mi300x"});
+  std::string word;
+  for (const char c : lower_case(constraint) + " ") {
+    const bool goes_on = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (!goes_on && std::ranges::find(kGpus, word) != kGpus.end()) return word;
+    word = goes_on ? word + c : "";
   }
   return "";
+}
+
+/// What sbatch's lines and the commands of Slurm ask for, the latter over the former.
+ForeignFields asked_of_slurm(const std::string& text, const ShellScript& script,
+                             const std::string& name) {
+  ForeignFields fields = slurm_directives(text, name);
+  for (const ShellCommand& command : script.commands) {
+    const auto slurm = std::ranges::find_if(command.words, [](const ShellWord& word) {
+      return word.text == "srun" || word.text == "sbatch" || word.text == "salloc";
+    });
+    std::string line;
+    for (auto word = slurm; word != command.words.end(); ++word) line += word->text + " ";
+    if (!line.empty()) add_directives(line.substr(line.find(' ') + 1), name, fields);
+  }
+  return fields;
+}
+
+}  // namespace
+
+std::string gpu_not_taken(const std::string& text, const ShellScript& script,
+                          const std::string& name, const JobOptions& options) {
+  if (!options.cluster.empty()) return "";
+  ForeignFields fields = asked_of_slurm(text, script, name);
+  std::string kind;
+  for (const char* option : {"--gres", "--gpus-per-node", "--gpus", "--gpus-per-task"})
+    if (kind.empty()) kind = kind_in(fields.text(option).value_or(""));
+  const std::string constraint =
+      fields.text("--constraint").value_or(fields.text("-C").value_or(""));
+  if (kind.empty() || kind == "gpu") kind = gpu_among(constraint);
+  if (kind.empty() || kind.find("h100") != std::string::npos) return "";
+  return "H100 in place of the " + kind + " that Slurm is asked for: --cluster names another";
 }
 
 std::int64_t nodes_of(MegatronLaunch launch, const ShellVariables& variables) {

@@ -50,8 +50,8 @@ YamlNode list_of_words(const std::string& text) {
 class TrainerAdapters {
  public:
   TrainerAdapters(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
-                  const std::string& kind)
-      : draft_(draft), in_(in), options_(options) {
+                  const std::string& kind, const std::string& weights)
+      : draft_(draft), in_(in), options_(options), kind_(kind), weights_(weights) {
     tree_.kind = YamlNode::Kind::mapping;
     if (options_.framework.empty() && kind != "FSDP") options_.framework = "hf-eager";
   }
@@ -89,10 +89,10 @@ class TrainerAdapters {
       put("r", plain_value("16"), kDefaults);
       draft_.assume("adapters of rank 16, TRL's default");
     }
-    if (!given("lora_dropout"))
-      draft_.approximate(
-          "adapter: lora_dropout is 0.05, TRL's default, and drops inputs of "
-          "adapters, which is not simulated");
+    if (!given("lora_dropout")) {
+      put("lora_dropout", plain_value("0.05"), kDefaults);
+      draft_.assume("adapters drop 5 % of their inputs (lora_dropout), TRL's default");
+    }
     const bool is_llama = options_.spec->family == ModelFamily::llama;
     if (given("target_modules") || !is_llama) return;
     put("target_modules", list_of_words("q_proj v_proj"), kDefaults);
@@ -101,26 +101,56 @@ class TrainerAdapters {
         "kind: --lora_target_modules names others");
   }
 
+  /// bitsandbytes' weights, or those that peft finds.
   void read_weights() {
     const bool four_bits = in_.flag("--load_in_4bit");
-    const std::string kind = in_.text("--bnb_4bit_quant_type").value_or("nf4");
+    const std::string type = in_.text("--bnb_4bit_quant_type").value_or("nf4");
     const bool twice = in_.flag("--use_bnb_nested_quant");
-    if (!four_bits) return;
-    if (kind != "nf4") draft_.approximate("--bnb_4bit_quant_type " + kind + ": counted as nf4");
+    if (!four_bits) return hold_factors();
+    if (type != "nf4") draft_.approximate("--bnb_4bit_quant_type " + type + ": counted as nf4");
     draft_.set("training.base_weights", twice ? "nf4_double_quant" : "nf4");
+    if (in_.flag("--use_dora"))
+      in_.refuse("--use_dora", "beside --load_in_4bit is not simulated", "leave one of them out");
+    if (kind_ == "FSDP")
+      in_.refuse("--load_in_4bit", "of weights that FSDP divides over ranks is not simulated",
+                 "start it without FSDP (DDP, ZeRO 1 or 2)");
+    hold_all_in_16_bits();
+  }
+
+  /// trl/trainer/utils.py, peft_module_casting_to_bf16, and sft_trainer.py of 2025 (recalled).
+  void hold_all_in_16_bits() {
+    const std::string mixed = in_.text("mixed_precision").value_or("no");
+    if ((mixed != "bf16" && mixed != "fp16") || kind_ == "DEEPSPEED") return;
+    for (const char* part : {"parameters", "gradients", "reduce", "optimizer_states"})
+      draft_.set(std::string("training.mixed_precision.") + part, mixed);
+    draft_.assume("norms, embedding, head and adapters in " + mixed +
+                  " beside weights in 4 bits, as TRL casts them");
+  }
+
+  /// FSDP and DeepSpeed hold all weights in one format.
+  void hold_factors() {
+    if (weights_.empty() || kind_ == "FSDP" || kind_ == "DEEPSPEED") return;
+    hold_factors_in_fp32(draft_);
+    if (in_.text("mixed_precision").value_or("no") == "no")
+      draft_.approximate(
+          "products of adapters are in fp32 where neither --bf16 nor --fp16 is given, and count "
+          "in 16 bits");
   }
 
   ScenarioDraft& draft_;
   ForeignFields& in_;
   JobOptions options_;
+  std::string kind_;     ///< how accelerate distributes the job
+  std::string weights_;  ///< format that they are loaded in; empty: fp32
   YamlNode tree_;
 };
 
 }  // namespace
 
 void read_trainer_adapters(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
-                           const std::string& kind) {
-  if (options.spec && in.flag("--use_peft")) TrainerAdapters(draft, in, options, kind).read();
+                           const std::string& kind, const std::string& weights) {
+  if (options.spec && in.flag("--use_peft"))
+    TrainerAdapters(draft, in, options, kind, weights).read();
 }
 
 }  // namespace tessera

@@ -52,7 +52,6 @@ inline constexpr auto kHarmless = std::to_array<std::string_view>({
     "--bf16_full_eval",
     "--fp16_full_eval",
     "--wandb_",
-    "--project",
     "--trackio_",
     // Data.
     "--dataset",
@@ -82,6 +81,15 @@ inline constexpr auto kHarmless = std::to_array<std::string_view>({
     "--model_revision",
     "--low_cpu_mem_usage",
     "--padding_side",
+    "--chat_template",
+    "--system_prompt",
+    "--completion_only_loss",
+    "--assistant_only_loss",
+    "--use_slow_tokenizer",
+    "--lazy_preprocess",
+    "--eos_token",
+    "--pad_token",
+    "--reduce_loss",
     "--packing",
     "--group_by_length",
     // How processes start and find each other.
@@ -94,6 +102,9 @@ inline constexpr auto kHarmless = std::to_array<std::string_view>({
     "--fsdp_transformer_layer_cls_to_wrap",
     "--average_tokens_across_devices",
 });
+
+/// Likewise, by all of their name.
+inline constexpr auto kHarmlessNames = std::to_array<std::string_view>({"--project"});
 
 /// And those that say what is not simulated, unless they have their usual value.
 inline constexpr std::array kRules{
@@ -120,7 +131,38 @@ inline constexpr std::array kRules{
 
 /// Programs whose step does more than train one model, by a part of their name.
 inline constexpr auto kOtherPrograms = std::to_array<std::string_view>(
-    {"dpo", "ppo", "grpo", "rloo", "reward", "rlhf", "orpo", "kto", "gkd", "distill"});
+    {"dpo", "ppo", "grpo", "rloo", "reward", "rlhf", "orpo", "kto", "gkd", "distill", "cpo", "bco",
+     "xpo", "nash", "prm", "simpo", "preference"});
+
+/// Arguments of such programs alone (trl/trainer/*_config.py).
+inline constexpr auto kOfOtherPrograms =
+    std::to_array<std::string_view>({"--beta",
+                                     "--loss_type",
+                                     "--ref_model",
+                                     "--ref_model_mixup_alpha",
+                                     "--sync_ref_model",
+                                     "--precompute_ref_log_probs",
+                                     "--max_prompt_length",
+                                     "--max_completion_length",
+                                     "--max_new_tokens",
+                                     "--num_generations",
+                                     "--use_vllm",
+                                     "--vllm_mode",
+                                     "--reward_model_path",
+                                     "--reward_funcs",
+                                     "--sft_model_path",
+                                     "--num_ppo_epochs",
+                                     "--kl_coef",
+                                     "--rpo_alpha",
+                                     "--desirable_weight",
+                                     "--undesirable_weight",
+                                     "--cpo_alpha",
+                                     "--simpo_gamma"});
+
+/// And of TRL's trainer of one model alone: either tells its program.
+inline constexpr auto kOfTrl = std::to_array<std::string_view>(
+    {"--use_peft", "--packing", "--packing_strategy", "--padding_free", "--dataset_text_field",
+     "--assistant_only_loss", "--completion_only_loss", "--dataset_num_proc", "--eos_token"});
 
 /// Names of the sequence length among programs.
 inline constexpr auto kLengths =

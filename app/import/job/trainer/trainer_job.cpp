@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/trainer/trainer_arguments.h"
 #include "app/import/job/trainer/trainer_file.h"
+#include "app/import/job/trainer/trainer_kind.h"
 #include "app/import/job/trainer/trainer_program.h"
 #include "hw/units/lower_case.h"
 #include "sim/config/files/text_file.h"
@@ -28,6 +28,23 @@ bool has_word(const ShellCommand& command, std::string_view word) {
   return std::ranges::any_of(command.words, [&](const ShellWord& one) { return one.text == word; });
 }
 
+/// What "conda run -n NAME" runs: its options are not the launcher's.
+ShellCommand without_conda(ShellCommand command) {
+  constexpr std::string_view kRunners[] = {"conda", "mamba", "micromamba"};
+  constexpr std::string_view kStarts[] = {"python", "python3", "torchrun", "accelerate",
+                                          "deepspeed"};
+  const auto is_one_of = [](const auto& words) {
+    return [&](const ShellWord& word) {
+      return std::ranges::find(words, word.text) != std::end(words);
+    };
+  };
+  const auto runner = std::ranges::find_if(command.words, is_one_of(kRunners));
+  if (runner == command.words.end()) return command;
+  const auto start = std::find_if(runner, command.words.end(), is_one_of(kStarts));
+  if (start != command.words.end()) command.words.erase(runner, start);
+  return command;
+}
+
 /// One of its arguments is enough, in each of the three ways that it is launched.
 bool is_of_trainer(const ShellCommand& command) {
   return std::ranges::any_of(command.words, [](const ShellWord& one) {
@@ -40,16 +57,14 @@ bool is_of_trainer(const ShellCommand& command) {
 std::string accelerate_key(const std::string& option) {
   std::string key = option.substr(std::min(option.find_first_not_of('-'), option.size()));
   std::ranges::replace(key, '-', '_');
-  constexpr std::string_view kOfDeepSpeed[] = {"zero_stage",
-                                               "offload_optimizer_device",
-                                               "offload_param_device",
-                                               "gradient_clipping",
-                                               "deepspeed_config_file",
-                                               "zero3_init_flag",
-                                               "zero3_save_16bit_model",
-                                               "deepspeed_hostfile"};
+  constexpr std::string_view kOfDeepSpeed[] = {"zero_stage",           "offload_optimizer_device",
+                                               "offload_param_device", "gradient_clipping",
+                                               "zero3_init_flag",      "zero3_save_16bit_model"};
   if (key.starts_with("fsdp_")) return "fsdp_config." + key;
-  if (std::ranges::find(kOfDeepSpeed, key) != std::end(kOfDeepSpeed))
+  if (key.starts_with("parallelism_config_")) return "parallelism_config." + key;
+  if (key.starts_with("fp8_")) return "fp8_config." + key.substr(4);
+  if (key.starts_with("deepspeed_") ||
+      std::ranges::find(kOfDeepSpeed, key) != std::end(kOfDeepSpeed))
     return "deepspeed_config." + key;
   return key.starts_with("dynamo_") ? "dynamo_config." + key : key;
 }
@@ -73,11 +88,12 @@ class TrainerJob {
 
   ImportedJob read(Launcher launcher) {
     if (!launch_.problems.empty()) throw InputError(launch_.problems);
-    refuse_other_programs();
-    if (launcher == Launcher::file)
-      notes_.push_back("one model is trained: the file does not say which program reads it");
     if (launcher == Launcher::accelerate) read_accelerate();
     add_arguments();
+    const TrainerCommand command{launch_.program, launch_.where, script_,
+                                 launcher == Launcher::file};
+    refuse_other_trainings(command, fields_);
+    notes_ = notes_on_program(command, fields_);
     const bool has_launcher = launcher != Launcher::accelerate && launcher != Launcher::file;
     if (has_launcher) read_processes(launcher);
     read_distribution();
@@ -103,18 +119,6 @@ class TrainerJob {
   /// What `key` says, unless the command line or the file says something already.
   void put_if_open(const std::string& key, const std::string& value) {
     if (!given(key)) put(key, value, launch_.where);
-  }
-
-  void refuse_other_programs() const {
-    const std::string program = fs::path(launch_.program).stem().string();
-    for (const std::string_view part : trainer::kOtherPrograms)
-      if (program.find(part) != std::string::npos)
-        throw InputError(
-            {launch_.where,
-             "starts " + launch_.program +
-                 ", whose step runs other models beside the one that is trained",
-             "give the model's config.json with --framework hf-eager, or a script that "
-             "pretrains or fine-tunes"});
   }
 
   /// The file of --config_file, and the command line over it (accelerate/commands/launch.py).
@@ -238,10 +242,8 @@ class TrainerJob {
         is_text ? read_fields(file, launch_.where)
                 : read_fields(read_text_file(found(file, "--fsdp_config")), shown_path(file));
     for (const auto& [key, value] : inner.values()) {
-      const std::string name = key.starts_with("fsdp_") ? key : "fsdp_" + key;
-      const bool is_harmless = name == "fsdp_min_num_params" || name == "fsdp_limit_all_gathers" ||
-                               name.starts_with("fsdp_xla");
-      if (!is_harmless) put("fsdp_config." + name, value.text, value.where);
+      const bool has_prefix = key.starts_with("fsdp_") || key.starts_with("xla");
+      put("fsdp_config." + (has_prefix ? key : "fsdp_" + key), value.text, value.where);
     }
   }
 
@@ -255,11 +257,26 @@ class TrainerJob {
       put("gradient_accumulation_steps", std::to_string(*accumulation), launch_.where);
     is_own_batch_ = options_.micro_batch == 0 && options_.global_batch == 0;
     if (options_.micro_batch == 0) options_.micro_batch = own;
-    for (const char* length : trainer::kLengths) {
-      const auto tokens = fields_.integer(length);
-      if (tokens && options_.sequence_length == 0)
-        options_.sequence_length = std::min<std::int64_t>(*tokens, 100'000'000);
+    read_length();
+  }
+
+  /// One of their names; two that say different things leave it open.
+  void read_length() {
+    std::string first;
+    std::int64_t length = 0;
+    for (const char* name : trainer::kLengths) {
+      const auto tokens = fields_.integer(name);
+      if (!tokens) continue;
+      if (length > 0 && *tokens != length && options_.sequence_length == 0)
+        fields_.refuse(name,
+                       "is " + std::to_string(*tokens) + ", and " + first + " is " +
+                           std::to_string(length) + ": which one cuts sequences cannot be told",
+                       "give --sequence-length, or keep one of them");
+      if (length == 0) first = name;
+      length = length == 0 ? *tokens : length;
     }
+    if (length > 0 && options_.sequence_length == 0)
+      options_.sequence_length = std::min<std::int64_t>(length, 100'000'000);
   }
 
   /// DeepSpeed's train_batch_size beside the Trainer's own.
@@ -292,10 +309,6 @@ class TrainerJob {
   bool is_own_batch_ = true;  ///< no option of the import gives another
 };
 
-YamlNode tree_of(const std::string& text, const std::string& name) {
-  return parse_yaml(text, std::make_shared<Origin>(Origin{name, "", true}));
-}
-
 /// Of arguments: behind the program (HfArgumentParser), or behind --config (TRL's parser). Nothing
 /// where there is none, or it holds something else.
 std::optional<YamlNode> arguments_file(const ShellCommand& command, const JobOptions& options) {
@@ -307,7 +320,7 @@ std::optional<YamlNode> arguments_file(const ShellCommand& command, const JobOpt
     const bool is_file = extension == ".json" || extension == ".yaml" || extension == ".yml";
     const bool is_behind = before == "--config" || before.ends_with(".py");
     if (!is_file || !is_behind || !fs::is_regular_file(file)) continue;
-    YamlNode tree = tree_of(read_text_file(file), shown_path(file));
+    YamlNode tree = foreign_tree(read_text_file(file), shown_path(file));
     if (holds_trainer_arguments(tree)) return tree;
   }
   return std::nullopt;
@@ -321,7 +334,7 @@ ImportedJob import_trainer_file(const std::string& text, const std::string& name
   launch.where = name;
   const ShellScript nothing;
   TrainerJob job(std::move(launch), nothing, name, options);
-  job.take(trainer_arguments(tree_of(text, name)));
+  job.take(trainer_arguments(foreign_tree(text, name)));
   return job.read(TrainerJob::Launcher::file);
 }
 
@@ -332,7 +345,7 @@ std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScrip
     const std::optional<YamlNode> file = arguments_file(command, options);
     if (!is_of_trainer(command) && !file) continue;
     // srun's options ahead of accelerate are not accelerate's.
-    ShellCommand own = command;
+    ShellCommand own = without_conda(command);
     const bool by_accelerate = has_word(command, "accelerate") && has_word(command, "launch");
     if (by_accelerate)
       own.words.erase(own.words.begin(),
