@@ -275,6 +275,8 @@ TEST(MegatronRecipe, OfGatedDeltaNetsWhatNoFieldSaysIsRefused) {
   EXPECT_THAT(refusal_of(every + "--no-rope-freq 4"), HasSubstr("beside delta nets"));
   EXPECT_THAT(refusal_of(every + "--account-for-loss-in-pipeline-split"),
               HasSubstr("of whose layers each is two"));
+  EXPECT_THAT(refusal_of(every + "--num-experts 8 --moe-grouped-gemm --moe-layer-freq [1,0]"),
+              HasSubstr("--moe-layer-freq is no list for 32 layers"));
   EXPECT_THAT(refusal_of("--linear-num-key-heads 16"), HasSubstr("--linear-num-key-heads"));
   EXPECT_THAT(refusal_of("--experimental-attention-variant mamba"),
               HasSubstr("gated_delta_net and dsa are"));

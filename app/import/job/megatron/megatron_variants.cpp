@@ -31,12 +31,16 @@ void MegatronJob::read_delta_layers(const std::string& variant) {
                                 : "is neither a number nor a list of 0 and 1 for " +
                                       std::to_string(layers_) + " layers",
                    "use n, where every n-th layer attends, or ([1]*3+[0]*1)*n");
+  const bool sparse = integer("--num-experts").value_or(1) > 1;
+  const std::string seconds =
+      sparse ? expert_letters() : std::string(flags->size(), layer_letter::kFeedForward);
+  if (seconds.empty())
+    return problem("--moe-layer-freq", "is no list for " + std::to_string(layers_) + " layers",
+                   "use [0]*a+[1]*b with a + b layers");
   paired_ = true;
-  std::string mixers, seconds = given("--num-experts") ? expert_letters() : "";
+  std::string mixers;
   for (const int delta : *flags)
     mixers += delta != 0 ? layer_letter::kDelta : layer_letter::kAttention;
-  if (seconds.size() != mixers.size())
-    seconds = std::string(mixers.size(), layer_letter::kFeedForward);
   ModelSpec model;
   set_layer_pairs(model, mixers, seconds);
   draft_.set("model.layers", model.layers);
