@@ -26,6 +26,7 @@ std::vector<Field> fields_of_attention(const ModelSpec& m, std::int64_t tokens) 
           {"attention_softcap", m.attention_softcap},
           {"kv_rank", m.kv_rank > 0},
           {"q_rank", m.q_rank > 0 && m.kv_rank == 0},
+          {"index_heads", m.index_heads > 0},
           {"v_head_dim", m.kv_rank == 0 && value_dim_of(m) != m.head_dim},
           {"rope_dim", rope_dim_of(m) != m.head_dim},
           {"qk_norm_wide", m.qk_norm_wide},

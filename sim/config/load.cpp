@@ -155,11 +155,31 @@ std::vector<std::string> split_approximations(const Scenario& scenario) {
       "published build_model leaves the loss alone there (framework.fills_past_share)"};
 }
 
+/// Kernels that nobody measured.
+std::vector<std::string> kernel_approximations(const Scenario& scenario) {
+  const StepOptions& step = scenario.step;
+  std::vector<std::string> lines;
+  if (step.precision == Precision::fp8 && step.framework.fp8_scaling == Fp8Scaling::blockwise)
+    lines.emplace_back(
+        "fp8_scaling blockwise: products with a scale per tile are predicted as those with one "
+        "scale per matrix; none was measured in training");
+  if (scenario.model.index_heads == 0) return lines;
+  lines.emplace_back(
+      "sparse attention: kernels of an indexer and of attention to the tokens that it chose were "
+      "never measured; they count as batched products");
+  if (step.mode == StepMode::training && scenario.model.index_loss)
+    lines.emplace_back(
+        "the sparse stage of an indexer's training: all is trained, the indexer against attention "
+        "over what it chose; its dense warm-up is not simulated");
+  return lines;
+}
+
 /// A file that was written out has the lines already.
 void add_step_approximations(Scenario& scenario) {
   auto& known = scenario.approximations;
-  for (const auto& lines : {adapter_approximations(scenario.step),
-                            overlap_approximations(scenario.step), split_approximations(scenario)})
+  for (const auto& lines :
+       {adapter_approximations(scenario.step), overlap_approximations(scenario.step),
+        split_approximations(scenario), kernel_approximations(scenario)})
     for (const std::string& line : lines)
       if (std::ranges::find(known, line) == known.end()) known.push_back(line);
 }

@@ -132,6 +132,35 @@ std::int64_t bytes_of(const std::vector<GraphOp>& ops, const std::string& end) {
   return bytes;
 }
 
+/// Tiles of 128 with a scale of 4 bytes: a cast per matrix, as of earlier steps' scales, writes
+/// both orders and their scales; products read what they read.
+TEST(Fp8, ScalesOfTilesAreWrittenByTheCastAndKept) {
+  ModelSpec llama = narrow(test::llama2_7b());
+  llama.hidden = 256;
+  llama.heads = llama.kv_heads = 4;
+  llama.ffn = 1024;
+  StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::fp8);
+  step.framework.transformer_engine = true;
+  const auto layer = [&](Fp8Scaling scaling) {
+    step.framework.fp8_scaling = scaling;
+    return build_model_graph(llama, step).blocks[kLayer];
+  };
+  const Block tiles = layer(Fp8Scaling::blockwise), whole = layer(Fp8Scaling::delayed);
+  EXPECT_EQ(tiles.forward.size(), whole.forward.size());
+  EXPECT_EQ(tiles.backward.size(), whole.backward.size());
+  EXPECT_EQ(bytes_of(tiles.forward, ".scales"), 0) << "cuBLAS takes them in the cast's order";
+  // q k v, output, gate and up, down: their inputs, rows of 128 in either order; their weights,
+  // squares of 128.
+  const std::int64_t h = llama.hidden, f = llama.ffn;
+  const std::int64_t inputs = step.micro_batch * step.sequence_length * (3 * h + f);
+  const std::int64_t weights = h * 3 * h + h * h + h * 2 * f + f * h;
+  const std::int64_t of_inputs = 4 * inputs / 128, of_weights = 4 * weights / (128 * 128);
+  EXPECT_EQ(bytes_of(tiles.forward, ".fp8") - bytes_of(whole.forward, ".fp8"),
+            2 * of_inputs + 2 * of_weights);
+  EXPECT_EQ(tiles.saved - whole.saved, Bytes(of_inputs)) << "the copies by columns";
+  EXPECT_EQ(tiles.buffers - whole.buffers, Bytes(2 * of_weights));
+}
+
 /// Where products read a matrix in either order a cast writes one copy: of 16 bits read, one byte
 /// written in place of two; and a weight has one copy for all micro-batches.
 TEST(Fp8, OneCopyIsBothOrdersWhereProductsTakeEither) {

@@ -182,6 +182,7 @@ Tensor MegatronModel::mixed_heads(Tape& tape, const Heads& heads, bool window) c
 
 Tensor MegatronModel::attention(Tape& tape, const Tensor& x, LayerKind kind) const {
   if (profile_.packed_attention) return packed_attention(tape, x);
+  if (model_.index_heads > 0) return row(tape, "attention.output", chosen_attention(tape, x));
   Heads heads;
   if (latent()) {
     heads = latent_heads(tape, x, kind.positions);

@@ -6,6 +6,7 @@
 
 #include "workloads/families/families.h"
 #include "workloads/families/vocabulary.h"
+#include "workloads/ops/attention/chosen_tokens.h"
 #include "workloads/ops/experts/experts.h"
 #include "workloads/ops/matmul.h"
 #include "workloads/ops/megatron.h"
@@ -121,6 +122,11 @@ class MegatronModel {
   Tensor latent_queries(Tape& tape, const Tensor& source, bool positions) const;
   Heads latent_keys(Tape& tape, const Tensor& latent, const Tensor& key, bool positions) const;
   Tensor shared_key(Tape& tape, const Tensor& x) const;
+  // megatron_chosen.cpp
+  Tensor turned_part(Tape& tape, const std::string& name, const Tensor& x) const;
+  IndexOperands index_operands(Tape& tape, const Tensor& x, const Tensor& source) const;
+  Tensor absorbed_queries(Tape& tape, const Tensor& source) const;
+  Tensor chosen_attention(Tape& tape, const Tensor& x) const;
   Tensor mixed_heads(Tape& tape, const Heads& heads, bool window) const;
   Tensor unfused_attention(Tape& tape, const Heads& heads) const;
   Tensor flash_attention(Tape& tape, const Heads& heads, bool window) const;

@@ -20,6 +20,14 @@ constexpr int numbers_per_scale(const StepOptions& step) {
   return blocks ? 32 : 0;
 }
 
+/// Numbers of a row, and side of a square of a weight, that share a scale; 0: there are none.
+/// Source: Transformer Engine common/recipe/__init__.py, Float8BlockScaling (recalled).
+constexpr int tile_of_scales(const StepOptions& step) {
+  const bool tiles =
+      step.precision == Precision::fp8 && step.framework.fp8_scaling == Fp8Scaling::blockwise;
+  return tiles ? 128 : 0;
+}
+
 inline TapeOptions tape_options(const StepOptions& step) {
   TapeOptions options;
   options.differentiation =
@@ -30,6 +38,7 @@ inline TapeOptions tape_options(const StepOptions& step) {
   options.casts_both_orders = step.framework.transformer_engine || !options.scales_by_largest;
   options.transposes = step.framework.fp8_transposes;
   options.numbers_per_scale = numbers_per_scale(step);
+  options.tile = tile_of_scales(step);
   options.gathers_fp8 = gathers_fp8(step);
   options.keeps_cast_weights = step.framework.transformer_engine && !gathers_units(step);
   options.parameter_precision = block_parameter_format(step);

@@ -35,7 +35,12 @@ Tensor Tape::make(const std::string& name, const StridedShape& shape) {
 }
 
 Tensor Tape::make(const std::string& name, const StridedShape& shape, Precision precision) {
-  const Bytes bytes(bytes_of(shape.elements(), precision));
+  return make(name, shape, precision, Bytes());
+}
+
+Tensor Tape::make(const std::string& name, const StridedShape& shape, Precision precision,
+                  Bytes beside) {
+  const Bytes bytes = Bytes(bytes_of(shape.elements(), precision)) + beside;
   const StorageId storage = add_storage(name, TensorRole::activation, StorageScope::local, bytes);
   return add_tensor(storage, shape, precision);
 }

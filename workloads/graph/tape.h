@@ -30,7 +30,8 @@ struct TapeOptions {
   bool casts_both_orders = true;   ///< FP8: one cast writes a matrix by rows and by columns
   bool transposes = true;          ///< FP8: products want the latter; else both are one copy
   int numbers_per_scale = 0;       ///< of a block; their scales are rearranged ahead of a product
-  bool gathers_fp8 = false;        ///< FP8: weights of products come as such
+  int tile = 0;  ///< FP8: so many numbers of a row share a scale of 4 bytes, of weights a square
+  bool gathers_fp8 = false;          ///< FP8: weights of products come as such
   bool keeps_cast_weights = false;   ///< FP8: copies of weights are made once per step, and kept
   bool frozen = false;               ///< nothing trains parameters but adapters: they are buffers,
   bool gathers_frozen = false;       ///< or Block::frozen_parameters
@@ -91,7 +92,7 @@ class Tape {
   /// Token ids, masks, labels: no gradient.
   Tensor input(const std::string& name, Sizes sizes, Precision precision);
   /// Persistent memory without gradient, counted in `Block::buffers`.
-  Tensor buffer(const std::string& name, Sizes sizes, Precision precision);
+  Tensor buffer(const std::string& name, Sizes sizes, Precision precision, Bytes beside = {});
   /// Output of the block before this one.
   Tensor block_input(const std::string& name, Sizes sizes);
   /// Tensor of an earlier block that many blocks read (encoder output); gradients are summed in a
@@ -101,6 +102,9 @@ class Tape {
   // What operators are made of.
   Tensor make(const std::string& name, const StridedShape& shape);
   Tensor make(const std::string& name, const StridedShape& shape, Precision precision);
+  /// With `beside` in the same memory, which no kernel's traffic counts by itself.
+  Tensor make(const std::string& name, const StridedShape& shape, Precision precision,
+              Bytes beside);
   /// Another window on the memory of `tensor`: free for the GPU, a call for the host.
   Tensor alias(const Tensor& tensor, StridedShape shape);
   /// `tensor` after a kernel wrote over it: the same memory, another value to autograd.
@@ -168,6 +172,7 @@ class Tape {
   bool casts_both_orders() const { return options_.casts_both_orders; }
   bool transposes() const { return options_.transposes; }
   int numbers_per_scale() const { return options_.numbers_per_scale; }
+  int tile() const { return options_.tile; }
   bool keeps_cast_weights() const { return options_.keeps_cast_weights; }
   bool reorders_images() const { return options_.reorders_images; }
   bool gathers_fp8() const { return options_.gathers_fp8; }

@@ -109,10 +109,11 @@ Tensor Tape::input(const std::string& name, Sizes sizes, Precision precision) {
       name, [&] { return persistent(name, std::move(sizes), precision, TensorRole::input); });
 }
 
-Tensor Tape::buffer(const std::string& name, Sizes sizes, Precision precision) {
+Tensor Tape::buffer(const std::string& name, Sizes sizes, Precision precision, Bytes beside) {
   return named_leaf(name, [&] {
     const Tensor tensor = persistent(name, std::move(sizes), precision, TensorRole::buffer);
-    block_.buffers += tensor.traffic();
+    storage(tensor).bytes += beside;
+    block_.buffers += tensor.traffic() + beside;
     return tensor;
   });
 }

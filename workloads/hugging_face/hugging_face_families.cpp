@@ -183,6 +183,8 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"cohere2", read_cohere2},
                                NamedReader{"deepseek_v2", read_deepseek_v2},
                                NamedReader{"deepseek_v3", read_deepseek_v3},
+                               NamedReader{"deepseek_v32", read_deepseek_v32},
+                               NamedReader{"glm_moe_dsa", read_deepseek_v32},
                                NamedReader{"exaone", read_exaone},
                                NamedReader{"falcon", read_falcon},
                                NamedReader{"falcon_h1", read_falcon_h1},
@@ -229,12 +231,6 @@ struct Reason {
 };
 
 constexpr std::array kReasons{
-    Reason{
-        "an indexer chooses the tokens that its latent attention sees, and no kernels that train "
-        "it were published with what they save",
-        " deepseek_v32 glm_moe_dsa ",
-        "for the same model with attention to all tokens write \"deepseek_v3\", and take out "
-        "index_head_dim, index_n_heads and index_topk"},
     Reason{"latent attention of another make", " minicpm3 longcat_flash "},
     Reason{"experts that all tokens share", " aria "},
     Reason{"embeddings of each layer, and several streams between layers (AltUp, LAuReL)",
@@ -253,13 +249,15 @@ constexpr std::array kReasons{
     Reason{"an image model: family vision takes it by its architecture, not by a config.json",
            " vit deit swin swinv2 convnext resnet beit clip clip_vision_model siglip "}};
 
-constexpr std::array<std::pair<std::string_view, const char*>, 46> kArchitectures{
+constexpr std::array<std::pair<std::string_view, const char*>, 48> kArchitectures{
     {{"BaichuanFor", "baichuan"},
      {"BaiChuanFor", "baichuan"},
      {"Cohere2For", "cohere2"},
      {"CohereFor", "cohere"},
      {"DeepseekV2For", "deepseek_v2"},
      {"DeepseekV3For", "deepseek_v3"},
+     {"DeepseekV32For", "deepseek_v32"},
+     {"GlmMoeDsaFor", "glm_moe_dsa"},
      {"ExaoneFor", "exaone"},
      {"FalconFor", "falcon"},
      {"FalconH1For", "falcon_h1"},

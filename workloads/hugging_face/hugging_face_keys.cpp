@@ -179,14 +179,28 @@ bool is_known_scaling(const json& scaling) {
   return true;
 }
 
-void read_scaling(ConfigReader& in, const char* key) {
-  const json& scaling = in.value(key);
+/// Positions of all layers, or of one kind of them.
+void judge_scaling(ConfigReader& in, const char* key, const json& scaling) {
   if (!is_known_scaling(scaling))
     in.leave_out(key, "is " + ConfigReader::shown(scaling) + " of an unknown kind",
                  "known: linear, dynamic, yarn, llama3, longrope, mrope");
-  const json part = scaling.is_object() ? scaling.value("partial_rotary_factor", json(1)) : json(1);
+  if (!scaling.is_object()) return;
+  const json part = scaling.value("partial_rotary_factor", json(1));
   if (part != json(1) && !in.was_read(std::string(key) + ".partial_rotary_factor"))
     in.leave_out(key, "rotates a part of each head, which is not simulated", "");
+  if (scaling.contains("llama_4_scaling_beta"))
+    in.approximate(in.prefix() + key +
+                   ".llama_4_scaling_beta: a product over the queries of each layer is left out");
+}
+
+/// Files of transformers 5 may give an object for each of the layer_types.
+void read_scaling(ConfigReader& in, const char* key) {
+  const json& scaling = in.value(key);
+  const bool by_type =
+      scaling.is_object() && !scaling.empty() &&
+      std::ranges::all_of(scaling, [](const json& one) { return one.is_object(); });
+  if (!by_type) return judge_scaling(in, key, scaling);
+  for (const json& one : scaling) judge_scaling(in, key, one);
 }
 
 }  // namespace

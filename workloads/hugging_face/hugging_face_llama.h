@@ -65,6 +65,7 @@ void read_starcoder2(ConfigReader& in, ModelSpec& model);
 // hugging_face_sparse.cpp
 void read_deepseek_v2(ConfigReader& in, ModelSpec& model);
 void read_deepseek_v3(ConfigReader& in, ModelSpec& model);
+void read_deepseek_v32(ConfigReader& in, ModelSpec& model);
 void read_glm4_moe(ConfigReader& in, ModelSpec& model);
 void read_gpt_oss(ConfigReader& in, ModelSpec& model);
 void read_qwen2_moe(ConfigReader& in, ModelSpec& model);

@@ -118,14 +118,9 @@ void read_mimo(ConfigReader& in, ModelSpec& model) {
     in.leave_out("use_mrope", "is true: positions of images are not simulated", "");
 }
 
-/// Mistral of December 2025: queries are multiplied by what grows with the position.
+/// Mistral of December 2025.
 void read_ministral3(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
-  const nlohmann::json& rope = in.value("rope_parameters");
-  if (rope.is_object() && rope.contains("llama_4_scaling_beta"))
-    in.approximate(in.prefix() +
-                   "rope_parameters.llama_4_scaling_beta: a product over the queries of each layer "
-                   "is left out");
 }
 
 }  // namespace tessera

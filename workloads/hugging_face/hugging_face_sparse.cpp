@@ -107,6 +107,19 @@ void read_deepseek_v3(ConfigReader& in, ModelSpec& model) {
   read_further_layers(in, model);
 }
 
+/// With an indexer in every layer (DeepSeek V3.2, GLM-5).
+void read_deepseek_v32(ConfigReader& in, ModelSpec& model) {
+  read_deepseek_v3(in, model);
+  model.index_heads = in.dimension("index_n_heads");
+  model.index_head_dim = in.dimension("index_head_dim");
+  model.index_topk = in.dimension("index_topk");
+  if (model.q_rank == 0)
+    in.fail("q_lora_rank", "is missing: the indexer's queries come from it", "give the rank");
+  if (model.index_head_dim < model.rope_dim)
+    in.fail("index_head_dim", "is less than qk_rope_head_dim", "use that or more");
+  in.has("indexer_rope_interleave");
+}
+
 void read_glm4_moe(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.output_bias = false;

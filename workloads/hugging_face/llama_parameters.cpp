@@ -25,10 +25,17 @@ std::int64_t queries_of(const ModelSpec& m) {
   return m.hidden * m.q_rank + norm_of(m, m.q_rank) + m.q_rank * queries;
 }
 
+/// Queries from their rank, a key with a layer norm, a weight per head.
+std::int64_t indexer_of(const ModelSpec& m) {
+  if (m.index_heads == 0) return 0;
+  const std::int64_t d = m.index_head_dim;
+  return m.q_rank * m.index_heads * d + m.hidden * d + 2 * d + m.hidden * m.index_heads;
+}
+
 std::int64_t latent_attention(const ModelSpec& m) {
   const std::int64_t down = m.hidden * (m.kv_rank + m.rope_dim) + norm_of(m, m.kv_rank);
   const std::int64_t up = m.kv_rank * m.heads * (m.head_dim - m.rope_dim + value_dim_of(m));
-  return queries_of(m) + down + up + m.heads * value_dim_of(m) * m.hidden;
+  return queries_of(m) + down + up + m.heads * value_dim_of(m) * m.hidden + indexer_of(m);
 }
 
 std::int64_t grouped_attention(const ModelSpec& m, std::int64_t kv_heads) {

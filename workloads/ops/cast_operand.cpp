@@ -1,6 +1,7 @@
 #include "workloads/ops/cast_operand.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "workloads/ops/pointwise.h"
@@ -17,8 +18,23 @@ std::string suffix(const Tape& tape) {
   return "." + std::string(name_of(tape.gemm_precision()));
 }
 
-Tensor copy_of(Tape& tape, const std::string& name, const Tensor& matrix) {
-  return tape.make(name, StridedShape(matrix.sizes()), tape.gemm_precision());
+constexpr std::int64_t parts(std::int64_t all, std::int64_t each) {
+  return (all + each - 1) / each;
+}
+
+/// Of tiles, in either order: 4 bytes for the numbers of a row that share one, of weights for a
+/// square of them.
+Bytes scales_of(const Tape& tape, const Tensor& matrix, bool is_weight) {
+  constexpr std::int64_t kScale = 4;
+  if (tape.tile() == 0) return {};
+  const std::int64_t across = parts(matrix.shape.last(), tape.tile());
+  const std::int64_t rows = matrix.elements() / matrix.shape.last();
+  return Bytes(kScale * across * (is_weight ? parts(rows, tape.tile()) : rows));
+}
+
+Tensor copy_of(Tape& tape, const std::string& name, const Tensor& matrix, bool is_weight) {
+  return tape.make(name, StridedShape(matrix.sizes()), tape.gemm_precision(),
+                   scales_of(tape, matrix, is_weight));
 }
 
 bool finds_largest(const Tape& tape) {
@@ -57,21 +73,26 @@ std::vector<Tensor> parts_of(const Tensor& matrix, const CastParts& parts) {
   return result;
 }
 
-/// Both orders by one kernel.
-void cast_part(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast) {
-  std::vector<Tensor> reads{matrix};
-  if (finds_largest(tape)) reads.push_back(largest(tape, name, matrix));
-  std::vector<Tensor> copies{cast.rows};
-  if (cast.columns.storage != cast.rows.storage) copies.push_back(cast.columns);
-  tape.launch(name + suffix(tape), pointwise_kernel(cast.rows, 2), reads, copies);
+/// Both orders by one kernel, each with its scales.
+void cast_part(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast,
+               bool is_weight) {
+  std::vector<Access> reads{whole(matrix)};
+  if (finds_largest(tape)) reads.push_back(whole(largest(tape, name, matrix)));
+  const Bytes scales = scales_of(tape, matrix, is_weight);
+  std::vector<Access> copies{{cast.rows.storage, cast.rows.traffic() + scales}};
+  if (cast.columns.storage != cast.rows.storage)
+    copies.push_back({cast.columns.storage, cast.columns.traffic() + scales});
+  tape.launch_partial(name + suffix(tape), pointwise_kernel(cast.rows, 2), std::move(reads),
+                      std::move(copies));
 }
 
 void cast_into(Tape& tape, const std::string& name, const Tensor& matrix, const Operand& cast,
-               const CastParts& parts) {
-  const std::vector<Tensor> from = parts_of(matrix, parts), rows = parts_of(cast.rows, parts);
-  const std::vector<Tensor> columns = parts_of(cast.columns, parts);
+               const Reading& reading) {
+  const std::vector<Tensor> from = parts_of(matrix, reading.parts);
+  const std::vector<Tensor> rows = parts_of(cast.rows, reading.parts);
+  const std::vector<Tensor> columns = parts_of(cast.columns, reading.parts);
   for (std::size_t i = 0; i < from.size(); ++i)
-    cast_part(tape, name, from[i], {rows[i], columns[i]});
+    cast_part(tape, name, from[i], {rows[i], columns[i]}, reading.is_weight);
 }
 
 /// By rows, and turned by columns.
@@ -92,22 +113,32 @@ bool is_one_copy(const Tape& tape) {
   return !tape.transposes() && tape.casts_both_orders() && !is_fp4(tape);
 }
 
-Operand copies(Tape& tape, const std::string& name, const Tensor& matrix) {
-  const Tensor rows = copy_of(tape, name + suffix(tape), matrix);
+Operand copies(Tape& tape, const std::string& name, const Tensor& matrix, bool is_weight) {
+  const Tensor rows = copy_of(tape, name + suffix(tape), matrix, is_weight);
   if (is_one_copy(tape)) return {rows, rows};
-  return {rows, copy_of(tape, name + suffix(tape) + "_transposed", matrix)};
+  return {rows, copy_of(tape, name + suffix(tape) + "_transposed", matrix, is_weight)};
 }
 
 /// In buffers: the first micro-batch of a step makes them for all others.
 Operand kept_weight(Tape& tape, const std::string& name, const Tensor& weight,
-                    const CastParts& parts) {
+                    const Reading& reading) {
   const auto buffer = [&](const char* order) {
-    return tape.buffer(name + suffix(tape) + order, weight.sizes(), tape.gemm_precision());
+    return tape.buffer(name + suffix(tape) + order, weight.sizes(), tape.gemm_precision(),
+                       scales_of(tape, weight, true));
   };
   const Tensor rows = buffer("");
   const Operand cast{rows, is_one_copy(tape) ? rows : buffer("_transposed")};
   tape.keeps_copies_of(weight);
-  cast_into(tape, name, weight, cast, parts);
+  cast_into(tape, name, weight, cast, reading);
+  return cast;
+}
+
+/// Of what is no weight, or of a weight that every pass casts anew.
+Operand cast_for(Tape& tape, const std::string& name, const Tensor& matrix,
+                 const Reading& reading) {
+  const Operand cast = copies(tape, name, matrix, reading.is_weight);
+  is_fp4(tape) ? cast_turned(tape, name, matrix, cast, reading.parts)
+               : cast_into(tape, name, matrix, cast, reading);
   return cast;
 }
 
@@ -129,10 +160,7 @@ void order_scales(Tape& tape, const std::string& name, const std::vector<Tensor>
 
 Operand cast_both_orders(Tape& tape, const std::string& name, const Tensor& matrix,
                          const CastParts& parts) {
-  const Operand cast = copies(tape, name, matrix);
-  is_fp4(tape) ? cast_turned(tape, name, matrix, cast, parts)
-               : cast_into(tape, name, matrix, cast, parts);
-  return cast;
+  return cast_for(tape, name, matrix, {.casts = true, .parts = parts});
 }
 
 SavedOperand::SavedOperand(Tape& tape, const std::string& name, const Tensor& matrix,
@@ -141,15 +169,15 @@ SavedOperand::SavedOperand(Tape& tape, const std::string& name, const Tensor& ma
   if (!reading.casts) return;
   const bool both = (tape.casts_both_orders() || is_fp4(tape)) && !reading.casts_again;
   if (reading.is_weight && tape.keeps_cast_weights()) {
-    cast_ = kept_weight(tape, name, matrix, parts_);
+    cast_ = kept_weight(tape, name, matrix, reading);
   } else if (reading.is_weight && tape.gathers_fp8()) {
     cast_ = {tape.gathered_in_fp8(matrix), Tensor()};
     turns_ = true;
   } else if (reading.is_weight && is_fp4(tape)) {
-    cast_ = copies(tape, name, matrix);
-    cast_into(tape, name, matrix, cast_, parts_);
+    cast_ = copies(tape, name, matrix, true);
+    cast_into(tape, name, matrix, cast_, reading);
   } else if (both) {
-    cast_ = cast_both_orders(tape, name, matrix, parts_);
+    cast_ = cast_for(tape, name, matrix, reading);
   } else {
     if (finds_largest(tape))
       for (const Tensor& part : parts_of(matrix, parts_))
@@ -161,14 +189,14 @@ SavedOperand::SavedOperand(Tape& tape, const std::string& name, const Tensor& ma
 /// What came as FP8 is copied into the other order.
 Tensor SavedOperand::turned(Tape& tape) const {
   const std::string name = name_ + suffix(tape) + "_transposed";
-  const Tensor copy = copy_of(tape, name, matrix_);
+  const Tensor copy = copy_of(tape, name, matrix_, true);
   tape.launch(name, pointwise_kernel(copy, 0, KernelKind::copy), {cast_.rows}, {copy});
   return copy;
 }
 
 Tensor SavedOperand::again(Tape& tape, const char* order) const {
   const std::string name = name_ + suffix(tape) + order;
-  const Tensor copy = copy_of(tape, name, matrix_);
+  const Tensor copy = copy_of(tape, name, matrix_, false);
   const std::vector<Tensor> from = parts_of(matrix_, parts_), to = parts_of(copy, parts_);
   for (std::size_t i = 0; i < from.size(); ++i) {
     std::vector<Tensor> reads{from[i]};

@@ -114,4 +114,17 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
   return std::stoll(plain);
 }
 
+std::optional<std::vector<int>> layer_flags(const std::string& text, std::int64_t layers,
+                                            bool last) {
+  if (const auto every = whole_number(text); every && *every > 0) {
+    std::vector<int> flags;
+    for (std::int64_t i = 0; i < layers; ++i)
+      flags.push_back(last ? ((i + 1) % *every != 0 ? 1 : 0) : (i % *every == 0 ? 1 : 0));
+    return flags;
+  }
+  auto list = python_list(text);
+  if (list && static_cast<std::int64_t>(list->size()) != layers) return std::nullopt;
+  return list;
+}
+
 }  // namespace tessera

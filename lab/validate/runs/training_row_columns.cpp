@@ -68,7 +68,8 @@ std::string obstacle_of_fp8(const TrainingRowReader& row, const RowMeaning& mean
   if (row.text("precision") != "fp8")
     return shown(row, "fp8_recipe") + " with precision = " + row.text("precision");
   if (meaning.fields.contains("fp8_scaling")) return {};
-  return shown(row, "fp8_recipe") + " is not simulated: delayed, current and mxfp8 scaling are";
+  return shown(row, "fp8_recipe") +
+         " is not simulated: delayed, current, blockwise and mxfp8 scaling are";
 }
 
 /// Latent attention needs all of its sizes but the query's rank, and nothing else has them.

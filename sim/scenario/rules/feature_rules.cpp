@@ -145,8 +145,29 @@ void FrameworkRules::check_adapters() {
          "use precision: bf16, or false");
 }
 
+/// As the kernels and the code of it are published.
+void FrameworkRules::check_indexer() {
+  if (model_.index_heads == 0) return;
+  const std::string beside = "beside model.index_heads is not simulated: ";
+  if (step_.layout.tensor > 1)
+    fail("parallelism.tensor", beside + "all heads read the same chosen rows",
+         "use 1, and parallelism.expert or pipeline");
+  if (step_.layout.context > 1)
+    fail("parallelism.context", beside + "each token may choose rows of all ranks", "use 1");
+  if (step_.mean_document > 0)
+    fail("training.mean_document", beside + "tokens are chosen of whole sequences", "use 0");
+  if (step_.lora_rank > 0)
+    fail("training.lora_rank", beside + "its layers have no adapters", "use 0");
+  if (is_muon(step_.optimizer))
+    fail("training.optimizer", beside + "Muon's matrices of heads are not known", "use adam");
+  if (!uses_fused_attention(step_.framework))
+    fail("training.framework.attention", "unfused " + beside + "it would write scores of all pairs",
+         "use attention: transformer_engine in 16 bit");
+}
+
 /// Under Megatron.
 void FrameworkRules::check_features() {
+  check_indexer();
   const int tensor = step_.layout.tensor;
   if (model_.experts > 0)
     require_divisor(

@@ -33,6 +33,7 @@ class FrameworkRules {
   void check_unsplit();
   // feature_rules.cpp
   void check_features();
+  void check_indexer();
   void check_packed_attention();
   void check_adapters();
   void check_adapters_of_peft();

@@ -31,6 +31,10 @@ std::vector<Count> attention_fields(const ModelSpec& m) {
           {"model.kv_rank", m.kv_rank},
           {"model.q_rank", m.q_rank},
           {"model.rope_dim", m.rope_dim},
+          {"model.index_heads", m.index_heads},
+          {"model.index_head_dim", m.index_head_dim},
+          {"model.index_topk", m.index_topk},
+          {"model.index_loss", m.index_loss ? 0 : 1},
           {"model.v_head_dim", m.v_head_dim},
           {"model.qk_norm_wide", m.qk_norm_wide ? 1 : 0},
           {"model.qk_norm_plain", m.qk_norm_plain ? 1 : 0},
@@ -93,6 +97,7 @@ class LlamaCheck {
     check_expert_pattern();
     check_lettered_sizes();
     check_latent();
+    check_indexer();
     check_experts();
     if (m_.qk_norm_wide)
       need(m_.qk_norm, "qk_norm_wide", "widens norms of queries and keys, and there are none",
@@ -192,6 +197,30 @@ class LlamaCheck {
          "leave out qk_norm and qkv_bias");
     need(!m_.attention_gate, "attention_gate", "is not simulated with latent attention",
          "leave it out, or kv_rank");
+  }
+  void check_indexer() {
+    const std::string none = "is of an indexer, and there is none";
+    if (m_.index_heads == 0) {
+      need(m_.index_head_dim == 0, "index_head_dim", none, "give index_heads, or leave it out");
+      need(m_.index_topk == 0, "index_topk", none, "give index_heads, or leave it out");
+      need(m_.index_loss, "index_loss", none, "give index_heads, or leave it out");
+      return;
+    }
+    need(m_.kv_rank > 0 && m_.q_rank > 0, "index_heads",
+         "is of an indexer, which latent attention with a rank of queries has",
+         "give kv_rank and q_rank, or leave it out");
+    need(m_.index_topk > 0, "index_topk", "is 0: the indexer chooses nothing",
+         "say how many tokens (DeepSeek V3.2: 2048)");
+    need(m_.index_head_dim >= m_.rope_dim && m_.index_head_dim > 0, "index_head_dim",
+         "= " + std::to_string(m_.index_head_dim) + " is less than rope_dim = " +
+             std::to_string(m_.rope_dim) + ", the part that positions turn",
+         "use rope_dim or more (DeepSeek V3.2: 128)");
+    need(m_.window == 0 && m_.attention_pattern.empty() && m_.layer_pattern.empty(), "index_heads",
+         "is not simulated with layers that differ in their attention",
+         "leave out window, attention_pattern and layer_pattern");
+    need(!m_.attention_sinks && !m_.attention_softcap && !m_.output_bias, "index_heads",
+         "is not simulated with attention_sinks, attention_softcap or output_bias",
+         "leave them out");
   }
   /// Query ranks and sizes of values without latent attention (Step-3, MiMo-V2-Flash).
   void check_plain_heads() {

@@ -39,6 +39,32 @@ void check_mxfp8(const Scenario& scenario, Problems& problems) {
                       {"cluster.node.gpu.architecture"}});
 }
 
+/// Transformer Engine's alone: cuBLAS multiplies such tiles on Hopper, and on Blackwell the engine
+/// makes blocks of 32 of them. Source: Transformer Engine pytorch/quantization.py,
+/// check_fp8_block_scaling_support (recalled).
+void check_blockwise(const Scenario& scenario, Problems& problems) {
+  const GpuSpec& gpu = scenario.cluster.node.gpu;
+  const FrameworkProfile& framework = scenario.step.framework;
+  const bool asked =
+      scenario.step.precision == Precision::fp8 && framework.fp8_scaling == Fp8Scaling::blockwise;
+  if (!asked) return;
+  const std::string field = "training.framework.fp8_scaling";
+  if (gpu.architecture != Architecture::hopper)
+    problems.push_back({field,
+                        field + " = blockwise: " + gpu.id +
+                            " multiplies no tiles of 128 with a "
+                            "scale each",
+                        "use delayed or current; on Blackwell mxfp8, which Transformer Engine runs "
+                        "in place of it",
+                        {"cluster.node.gpu.architecture"}});
+  if (!framework.transformer_engine)
+    problems.push_back(
+        {field,
+         field + " = blockwise is simulated as Transformer Engine runs it, not " + framework.name,
+         "use framework: megatron, or fp8_scaling: current",
+         {"training.framework"}});
+}
+
 void check_nvfp4(const Scenario& scenario, Problems& problems) {
   const GpuSpec& gpu = scenario.cluster.node.gpu;
   const bool scales_blocks = gpu.architecture == Architecture::blackwell ||
@@ -90,6 +116,7 @@ void check_precisions(const Scenario& scenario, Problems& problems) {
   check_precision(scenario, problems);
   check_formats(scenario, problems);
   check_mxfp8(scenario, problems);
+  check_blockwise(scenario, problems);
   check_nvfp4(scenario, problems);
   check_attention(scenario, problems);
 }

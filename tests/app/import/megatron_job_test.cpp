@@ -285,8 +285,9 @@ TEST(MegatronTraining, FormatsOfGradientsAndStates) {
               AllOf(HasSubstr("precision: \"fp8\""), HasSubstr("fp8_scaling: current")));
   EXPECT_THAT(yaml_of(with("--fp8-format e4m3 --fp8-recipe mxfp8")),
               HasSubstr("fp8_scaling: mxfp8"));
-  EXPECT_THAT(refusal_of(with("--fp8-format e4m3 --fp8-recipe blockwise")),
-              HasSubstr("--fp8-recipe"));
+  EXPECT_THAT(yaml_of(with("--fp8-format e4m3 --fp8-recipe blockwise")),
+              HasSubstr("fp8_scaling: blockwise"));
+  EXPECT_THAT(refusal_of(with("--fp8-format e4m3 --fp8-recipe custom")), HasSubstr("--fp8-recipe"));
   EXPECT_THAT(refusal_of(with("--fp16")), HasSubstr("--fp16 and --bf16"));
   EXPECT_THAT(refusal_of(with("--optimizer lion")), HasSubstr("--optimizer is not simulated"));
 }

@@ -231,5 +231,80 @@ TEST(MegatronRecipe, WhatHasNoEffectIsSaid) {
                 ::testing::Contains(AllOf(HasSubstr(name), HasSubstr("without effect"))));
 }
 
+/// Qwen3-Next's layers, at half of their number: each is two of the model.
+TEST(MegatronRecipe, GatedDeltaNetsAreLayersOfAMixerAndAFeedForward) {
+  const std::string sizes =
+      "--linear-attention-freq 4 --linear-num-key-heads 16 --linear-num-value-heads 32 "
+      "--attention-output-gate ";
+  const std::string job = yaml_of("--experimental-attention-variant gated_delta_net " + sizes +
+                                  "--pipeline-model-parallel-size 4 "
+                                  "--decoder-first-pipeline-num-layers 5 "
+                                  "--decoder-last-pipeline-num-layers 7");
+  EXPECT_THAT(job, AllOf(HasSubstr("layers: 64"), HasSubstr("\"G-G-G-*-G-G-G-*-"),
+                         HasSubstr("attention_gate: true"), HasSubstr("delta_heads: 32"),
+                         HasSubstr("delta_key_heads: 16"), HasSubstr("delta_key_dim: 128")));
+  EXPECT_THAT(job, AllOf(HasSubstr("first_stage_layers: 10"), HasSubstr("last_stage_layers: 14")));
+  const std::string experts =
+      "--num-experts 8 --moe-grouped-gemm --moe-token-dispatcher-type alltoall "
+      "--moe-ffn-hidden-size 512 ";
+  EXPECT_THAT(yaml_of("--linear-attention-type gated_delta_net --linear-attention-freq "
+                      "'([1]*3+[0]*1)*8' " +
+                      experts),
+              HasSubstr("\"GEGEGE*EGEGEGE*E"));
+  EXPECT_THAT(yaml_of("--linear-attention-type gated_delta_net --linear-attention-freq 4 " +
+                      experts + "--moe-layer-freq '([0]*1+[1]*31)'"),
+              HasSubstr("\"G-GEGE*EGEGEGE*E"));
+  EXPECT_THAT(yaml_of("--experimental-attention-variant gated_delta_net --linear-attention-freq 4 "
+                      "--recompute-granularity full --recompute-method block "
+                      "--recompute-num-layers 3"),
+              AllOf(HasSubstr("planner: megatron_block"), HasSubstr("layers: 6")));
+}
+
+TEST(MegatronRecipe, OfGatedDeltaNetsWhatNoFieldSaysIsRefused) {
+  const std::string nets = "--experimental-attention-variant gated_delta_net ";
+  EXPECT_THAT(refusal_of(nets), HasSubstr("--linear-attention-freq is missing"));
+  EXPECT_THAT(
+      refusal_of(nets + "--linear-attention-freq [1,0]"),
+      HasSubstr("--linear-attention-freq is neither a number nor a list of 0 and 1 for 32"));
+  const std::string every = nets + "--linear-attention-freq 4 ";
+  EXPECT_EQ(refusal_of(every), "");
+  EXPECT_THAT(refusal_of(every + "--linear-conv-kernel-dim 3"),
+              HasSubstr("--linear-conv-kernel-dim is not 4"));
+  EXPECT_THAT(refusal_of(every + "--mtp-num-layers 1"), HasSubstr("beside delta nets"));
+  EXPECT_THAT(refusal_of(every + "--window-size 127,0"), HasSubstr("beside delta nets"));
+  EXPECT_THAT(refusal_of(every + "--no-rope-freq 4"), HasSubstr("beside delta nets"));
+  EXPECT_THAT(refusal_of(every + "--account-for-loss-in-pipeline-split"),
+              HasSubstr("of whose layers each is two"));
+  EXPECT_THAT(refusal_of(every + "--num-experts 8 --moe-grouped-gemm --moe-layer-freq [1,0]"),
+              HasSubstr("--moe-layer-freq is no list for 32 layers"));
+  EXPECT_THAT(refusal_of("--linear-num-key-heads 16"), HasSubstr("--linear-num-key-heads"));
+  EXPECT_THAT(refusal_of("--experimental-attention-variant mamba"),
+              HasSubstr("gated_delta_net and dsa are"));
+}
+
+const std::string kLatent =
+    "--multi-latent-attention --q-lora-rank 1536 --kv-lora-rank 512 --qk-head-dim 128 "
+    "--qk-pos-emb-head-dim 64 --v-head-dim 128 ";
+
+TEST(MegatronRecipe, AnIndexerLearnsOverWhatItChoseOrNotAtAll) {
+  const std::string indexer = kLatent +
+                              "--experimental-attention-variant dsa --dsa-indexer-n-heads 64 "
+                              "--dsa-indexer-head-dim 128 --dsa-indexer-topk 2048 ";
+  const std::string frozen = yaml_of(indexer);
+  EXPECT_THAT(frozen, AllOf(HasSubstr("index_heads: 64"), HasSubstr("index_head_dim: 128"),
+                            HasSubstr("index_topk: 2048"), HasSubstr("index_loss: false"),
+                            HasSubstr("scores of all pairs")));
+  EXPECT_THAT(yaml_of(indexer + "--dsa-indexer-loss-coeff 0.01 --dsa-indexer-use-sparse-loss"),
+              Not(HasSubstr("index_loss")));
+  EXPECT_THAT(refusal_of(indexer + "--dsa-indexer-loss-coeff 0.01"),
+              HasSubstr("is a loss over all pairs, which is not simulated"));
+  EXPECT_THAT(refusal_of(kLatent + "--experimental-attention-variant dsa"),
+              HasSubstr("--dsa-indexer-n-heads is missing"));
+  EXPECT_THAT(refusal_of("--experimental-attention-variant dsa --dsa-indexer-n-heads 64 "
+                         "--dsa-indexer-head-dim 128 --dsa-indexer-topk 2048"),
+              HasSubstr("add --multi-latent-attention"));
+  EXPECT_THAT(refusal_of(kLatent + "--dsa-indexer-topk 2048"), HasSubstr("--dsa-indexer-topk"));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -252,11 +252,23 @@ TEST(HuggingFaceRecent, KeysThatTheCodeDoesNotReadAreIgnoredByName) {
               Contains(HasSubstr("mlp_intermediate_size (MiniMaxM2ForCausalLM does not")));
 }
 
+/// Mistral Large 3 is of model_type deepseek_v3, and its queries grow with the position.
+TEST(HuggingFaceRecent, WhatPositionsDoBesideTurningIsSaidOfAnyModel) {
+  const std::string sizes = R"("num_hidden_layers": 2, "hidden_size": 64,
+    "num_attention_heads": 4, "head_dim": 16, "intermediate_size": 128, "vocab_size": 100, )";
+  for (const char* model_type : {"qwen3", "ministral3"})
+    EXPECT_THAT(read(model_type, sizes + R"("rope_parameters": {"rope_type": "yarn",
+    "llama_4_scaling_beta": 0.1})")
+                    .approximations,
+                Contains(HasSubstr("rope_parameters.llama_4_scaling_beta: a product over")))
+        << model_type;
+  EXPECT_THAT(error_of("qwen3", sizes + R"("rope_parameters": {
+    "full_attention": {"rope_type": "default", "partial_rotary_factor": 0.25},
+    "sliding_attention": {"rope_type": "default"}})"),
+              HasSubstr("rope_parameters rotates a part of each head"));
+}
+
 TEST(HuggingFaceRecent, ModelsWithoutAFamilySayWhatIsMissing) {
-  const std::string indexer = error_of("deepseek_v32", "\"index_topk\": 2048");
-  EXPECT_THAT(indexer, HasSubstr("config.json:1: model_type"));
-  EXPECT_THAT(indexer, HasSubstr("an indexer chooses the tokens that its latent attention sees"));
-  EXPECT_THAT(indexer, HasSubstr("write \"deepseek_v3\", and take out index_head_dim"));
   EXPECT_THAT(error_of("gemma3n_text", "\"laurel_rank\": 64"), HasSubstr("AltUp, LAuReL"));
 }
 

@@ -181,11 +181,11 @@ constexpr Group kArguments[] = {
     {kRefused, "layers other than attention and feed-forward are not simulated",
      "--hybrid-attention-ratio=0|0.0 --hybrid-mlp-ratio=0|0.0 "
      "--heterogeneous-layers-config-path --heterogeneous-layers-config-encoded-json "
-     "--linear-attention-type --linear-attention-freq --linear-conv-kernel-dim "
+     "--linear-attention-type=none --linear-attention-freq=none --linear-conv-kernel-dim "
      "--linear-key-head-dim --linear-value-head-dim --linear-num-key-heads "
-     "--linear-num-value-heads --experimental-attention-variant --dsa-indexer-n-heads "
+     "--linear-num-value-heads --experimental-attention-variant=none --dsa-indexer-n-heads "
      "--dsa-indexer-head-dim --dsa-indexer-topk --dsa-indexer-loss-coeff "
-     "--attention-output-gate"},
+     "--dsa-indexer-use-sparse-loss --attention-output-gate"},
     {kRefused, "vision towers are not simulated",
      "--img-h --img-w --num-channels --num-classes --patch-dim --vision-pretraining "
      "--vision-pretraining-type --vision-backbone-type --swin-backbone-type --mask-type "

@@ -11,8 +11,12 @@ void MegatronJob::read_features() {
   read_attention_pattern();
   if (text("--softmax-type").value_or("vanilla") == "learnable")
     draft_.set("model.attention_sinks", "true");
-  if (const auto further = integer("--mtp-num-layers", 0); further && *further > 0)
-    draft_.set("model.mtp_layers", *further);
+  if (const auto further = integer("--mtp-num-layers", 0); further && *further > 0) {
+    if (paired_)
+      cannot("--mtp-num-layers", "beside delta nets is not simulated");
+    else
+      draft_.set("model.mtp_layers", *further);
+  }
   if (has_experts_) read_expert_features();
   read_loss_fusion();
 }

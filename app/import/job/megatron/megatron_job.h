@@ -47,6 +47,10 @@ class MegatronJob {
   void read_loss_fusion();
   void read_graphs();
   void note_left_out();
+  // megatron_variants.cpp
+  void read_attention_variant();
+  void read_delta_layers(const std::string& variant);
+  void read_indexer();
   // megatron_patterns.cpp
   void read_hybrid();
   void read_attention_pattern();
@@ -105,6 +109,8 @@ class MegatronJob {
   void set_profile(const char* field, const std::string& value) {
     profile_.emplace_back(field, value);
   }
+  /// So many layers of the job as layers of the model.
+  std::int64_t layers_of_model(std::int64_t layers) const { return (paired_ ? 2 : 1) * layers; }
   /// Layers of a pipeline stage or a model chunk, where all have as many.
   std::int64_t layers_of_part() const;
 
@@ -120,6 +126,7 @@ class MegatronJob {
   bool legacy_ = false;  ///< arguments of 2021 and 2022
   bool is_llama_ = false;
   bool hybrid_ = false;    ///< layers of one branch each
+  bool paired_ = false;    ///< a layer of the job is two of the model: a mixer, a feed-forward
   std::string positions_;  ///< learned_absolute, rope, alibi, none
   bool gated_ = false;
   bool has_experts_ = false;

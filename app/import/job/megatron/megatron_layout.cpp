@@ -104,12 +104,16 @@ void MegatronJob::read_stages() {
   if (const auto layout = text("--pipeline-model-parallel-layout")) {
     read_layout_text(*layout);
   } else {
+    if (paired_ && (embedding || loss))
+      cannot(embedding ? "--account-for-embedding-in-pipeline-split"
+                       : "--account-for-loss-in-pipeline-split",
+             "is not simulated beside delta nets, of whose layers each is two");
     if (embedding) draft_.set("parallelism.embedding_as_layer", "true");
     if (loss) draft_.set("parallelism.head_as_layer", "true");
     if (const auto layers = integer("--decoder-first-pipeline-num-layers"))
-      draft_.set("parallelism.first_stage_layers", *layers);
+      draft_.set("parallelism.first_stage_layers", layers_of_model(*layers));
     if (const auto layers = integer("--decoder-last-pipeline-num-layers"))
-      draft_.set("parallelism.last_stage_layers", *layers);
+      draft_.set("parallelism.last_stage_layers", layers_of_model(*layers));
     read_virtual_stages();
     read_partition_method();
   }
@@ -183,7 +187,7 @@ void MegatronJob::read_layout_text(const std::string& layout) {
   for (const int layers : parts.layers) {
     YamlNode& item = list.items.emplace_back();
     item.kind = YamlNode::Kind::scalar;
-    item.text = std::to_string(layers);
+    item.text = std::to_string(layers_of_model(layers));
   }
   if (pipeline_ * chunks_ > 1) draft_.set("parallelism.layers_per_stage", std::move(list));
   if (ahead) draft_.set("parallelism.mtp_ahead", "true");

@@ -58,6 +58,7 @@ void MegatronJob::read_model(const std::string& title) {
   draft_.set("model.family", is_llama_ ? "llama" : positions_ == "alibi" ? "bloom" : "gpt2");
   if (is_llama_ && !root_mean_square) draft_.set("model.norm", "layer_norm");
   read_dimensions();
+  read_attention_variant();
   read_hybrid();
   read_feed_forward();
   read_positions();
@@ -158,9 +159,10 @@ void MegatronJob::check_llama() {
 void MegatronJob::read_biases() {
   const bool without = flag("--disable-bias-linear");
   const bool all = flag("--add-bias-linear") || !without;
-  if (flag("--add-qkv-bias") || (all && !hybrid_)) draft_.set("model.qkv_bias", "true");
+  const bool lettered = hybrid_ || paired_;
+  if (flag("--add-qkv-bias") || (all && !lettered)) draft_.set("model.qkv_bias", "true");
   if (!all) return;
-  if (hybrid_ || given("--squared-relu") || given("--multi-latent-attention"))
+  if (lettered || given("--squared-relu") || given("--multi-latent-attention"))
     return cannot("--disable-bias-linear",
                   "is missing: biases are not simulated with layers of a pattern, squared ReLU or "
                   "latent attention");
@@ -204,7 +206,7 @@ void MegatronJob::read_experts() {
     cannot("--expert-interval", "is not 1: every layer has experts in the simulation");
   if (text("--mlp-type").value_or("standard") != "standard")
     cannot("--mlp-type", "is not simulated");
-  if (hybrid_)
+  if (hybrid_ || paired_)
     text("--moe-layer-freq");  // the pattern says it
   else
     read_expert_layers();

@@ -15,21 +15,6 @@ bool is_none(const std::string& text) {
   return text.empty() || text == "None" || text == "none";
 }
 
-/// Entries of `text` for `layers` layers: a list as it is, of a number n every n-th entry 0
-/// (`last`) or the first of n 1.
-std::optional<std::vector<int>> layer_flags(const std::string& text, std::int64_t layers,
-                                            bool last) {
-  if (const auto every = whole_number(text); every && *every > 0) {
-    std::vector<int> flags;
-    for (std::int64_t i = 0; i < layers; ++i)
-      flags.push_back(last ? ((i + 1) % *every != 0 ? 1 : 0) : (i % *every == 0 ? 1 : 0));
-    return flags;
-  }
-  auto list = python_list(text);
-  if (list && static_cast<std::int64_t>(list->size()) != layers) return std::nullopt;
-  return list;
-}
-
 }  // namespace
 
 /// "128,0": a token sees so many before it, and itself. Of --window-attn-skip-freq n every n-th
@@ -79,7 +64,9 @@ void MegatronJob::read_unturned_layers(std::string& letters) {
 void MegatronJob::read_attention_pattern() {
   const auto layers = static_cast<std::size_t>(std::min<std::int64_t>(layers_, 10'000));
   std::string letters(layers, attention_letter::kFull);
-  read_window(letters);
+  for (const char* name : {"--window-size", "--no-rope-freq"})
+    if (paired_ && given(name)) cannot(name, "beside delta nets is not simulated");
+  if (!paired_) read_window(letters);
   read_unturned_layers(letters);
   ModelSpec model;
   set_attention_pattern(model, window_, letters);

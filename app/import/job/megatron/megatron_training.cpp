@@ -66,8 +66,8 @@ void MegatronJob::read_precision() {
   const std::string recipe = text("--fp8-recipe").value_or("delayed");
   if (recipe == "delayed") return;
   if (recipe == "tensorwise") return set_profile("fp8_scaling", "current");
-  if (recipe == "mxfp8") return set_profile("fp8_scaling", "mxfp8");
-  cannot("--fp8-recipe", "is not simulated: delayed, tensorwise and mxfp8 are");
+  if (recipe == "mxfp8" || recipe == "blockwise") return set_profile("fp8_scaling", recipe);
+  cannot("--fp8-recipe", "is not simulated: delayed, tensorwise, blockwise and mxfp8 are");
 }
 
 /// Megatron's defaults are one layer at each end.
@@ -75,8 +75,8 @@ void MegatronJob::read_bf16_layers() {
   const auto first = integer("--num-layers-at-start-in-bf16", 0);
   const auto last = integer("--num-layers-at-end-in-bf16", 0);
   if (!flag("--first-last-layers-bf16")) return;
-  set_profile("bf16_layers_first", std::to_string(first.value_or(1)));
-  set_profile("bf16_layers_last", std::to_string(last.value_or(1)));
+  set_profile("bf16_layers_first", std::to_string(layers_of_model(first.value_or(1))));
+  set_profile("bf16_layers_last", std::to_string(layers_of_model(last.value_or(1))));
 }
 
 /// In bf16 gradients add up in fp32 unless the job asks otherwise, in fp16 only if it asks.
@@ -138,7 +138,7 @@ void MegatronJob::read_optimizer() {
 void MegatronJob::read_recomputation() {
   flag("--cpu-offloading");
   if (const auto layers = integer("--cpu-offloading-num-layers", 0); layers && *layers > 0)
-    draft_.set("training.offload_layers", *layers);
+    draft_.set("training.offload_layers", layers_of_model(*layers));
   const bool some = flag("--recompute-activations");
   const bool first = flag("--checkpoint-activations");  // of 2021
   const auto second = text("--activations-checkpoint-method");
@@ -181,7 +181,7 @@ void MegatronJob::read_full(const std::string& method, std::int64_t layers) {
       (method == "uniform" && layers > 1) || (method == "block" && layers < layers_of_part());
   if (some) {
     draft_.set("memory.planner", "megatron_" + method);
-    draft_.set("memory.layers", std::to_string(layers));
+    draft_.set("memory.layers", std::to_string(layers_of_model(layers)));
   } else {
     draft_.set("training.recompute", "full");
   }

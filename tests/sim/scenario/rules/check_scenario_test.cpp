@@ -102,6 +102,23 @@ TEST(CheckScenario, ScalesPerBlockAreForBlackwell) {
   EXPECT_EQ(paths_of(scenario), Paths{});
 }
 
+TEST(CheckScenario, ScalesPerTileAreForHopperAndTransformerEngine) {
+  Scenario scenario = sound();
+  scenario.cluster.node.gpu.bf16 = scenario.cluster.node.gpu.fp8 = 100_TFLOPS;
+  scenario.cluster.node.gpu.architecture = Architecture::hopper;
+  scenario.step.precision = Precision::fp8;
+  scenario.step.framework.fp8_scaling = Fp8Scaling::blockwise;
+  scenario.step.framework.transformer_engine = true;
+  EXPECT_EQ(paths_of(scenario), Paths{});
+  for (const Architecture other : {Architecture::ada, Architecture::blackwell}) {
+    scenario.cluster.node.gpu.architecture = other;
+    EXPECT_EQ(paths_of(scenario), Paths{"training.framework.fp8_scaling"});
+  }
+  scenario.cluster.node.gpu.architecture = Architecture::hopper;
+  scenario.step.framework.transformer_engine = false;
+  EXPECT_EQ(paths_of(scenario), Paths{"training.framework.fp8_scaling"});
+}
+
 TEST(CheckScenario, TheValuesThatItProposesAreExactlyThoseThatItAccepts) {
   Scenario scenario = sound();
   scenario.cluster.node.gpu_count = 64;
