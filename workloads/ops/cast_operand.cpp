@@ -18,7 +18,7 @@ std::string suffix(const Tape& tape) {
   return "." + std::string(name_of(tape.gemm_precision()));
 }
 
-constexpr std::int64_t parts(std::int64_t all, std::int64_t each) {
+constexpr std::int64_t tiles_along(std::int64_t all, std::int64_t each) {
   return (all + each - 1) / each;
 }
 
@@ -27,9 +27,9 @@ constexpr std::int64_t parts(std::int64_t all, std::int64_t each) {
 Bytes scales_of(const Tape& tape, const Tensor& matrix, bool is_weight) {
   constexpr std::int64_t kScale = 4;
   if (tape.tile() == 0) return {};
-  const std::int64_t across = parts(matrix.shape.last(), tape.tile());
+  const std::int64_t across = tiles_along(matrix.shape.last(), tape.tile());
   const std::int64_t rows = matrix.elements() / matrix.shape.last();
-  return Bytes(kScale * across * (is_weight ? parts(rows, tape.tile()) : rows));
+  return Bytes(kScale * across * (is_weight ? tiles_along(rows, tape.tile()) : rows));
 }
 
 Tensor copy_of(Tape& tape, const std::string& name, const Tensor& matrix, bool is_weight) {
