@@ -78,8 +78,8 @@ function(tessera_library folder)
   tessera_link(${target} ${ARGN})
 endfunction()
 
-# sim/simgrid as a module that programs load when a step needs it (docs/decisions/0101-simgrid-in-a-module.md). Programs find it
-# over their run path, in lib/tessera beside their folder, as in an installation.
+# sim/simgrid as a module that programs load when a step needs it (docs/decisions/0101-simgrid-in-a-module.md), from lib/tessera
+# beside their folder, as in an installation; tests in other folders find it over their run path.
 set(TESSERA_MODULE_FOLDER lib/tessera)
 set(CMAKE_BUILD_RPATH $ORIGIN/../${TESSERA_MODULE_FOLDER} ${CMAKE_BINARY_DIR}/${TESSERA_MODULE_FOLDER})
 set(CMAKE_INSTALL_RPATH $ORIGIN/../${TESSERA_MODULE_FOLDER})

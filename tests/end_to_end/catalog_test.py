@@ -12,7 +12,7 @@ IMAGE_MODELS = {file.stem for file in (SCENARIOS.parent / "models").glob("*.yaml
 # Fields of family llama that no module tree but Megatron's has, or that only fused attention has.
 MEGATRON_ALONE = re.compile(r"^(experts_per_token|window|attention_pattern|expert_pattern|norm|norm_placement|block_order|rope_dim|"
                             r"qk_norm_wide|logit_softcap):", re.MULTILINE)
-FUSED_ATTENTION_ALONE = re.compile(r"^(attention_sinks|attention_softcap|window_sinks):", re.MULTILINE)
+FUSED_ATTENTION_ALONE = re.compile(r"^(attention_sinks|attention_softcap|window_sinks|index_heads):", re.MULTILINE)
 IMAGE_SCENARIO = """
 model: resnet-50
 cluster: hgx-h100-4

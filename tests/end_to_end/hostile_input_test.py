@@ -145,7 +145,7 @@ class TooLittle(EndToEnd):
                 self.assertRegex(result.stderr, "memory")
             return result.returncode
 
-        enough = next(mib for mib in range(40, 4000, 10) if code_with(mib) == 0)
+        enough = next(mib for mib in range(10, 4000, 10) if code_with(mib) == 0)
         codes = [code_with(mib) for mib in range(enough, enough - 12, -1)]
         self.assertIn(BAD_INPUT, codes)
         told = codes[:len(codes) - codes[::-1].index(BAD_INPUT)]

@@ -6,10 +6,9 @@
 
 namespace tessera {
 
-/// Loads SimGrid, where that has not been done. Most steps need none of it, and its libraries take
-/// a tenth of a second of CPU time to load, more than such a step: so it is a module of its own
-/// (docs/decisions/0101-simgrid-in-a-module.md). Throws InputError, with the file that is missing,
-/// if it cannot be loaded.
+/// Loads SimGrid, where that has not been done. Most steps need none of it, and loading it takes as
+/// long as such a step: so it is a module of its own (docs/decisions/0101-simgrid-in-a-module.md).
+/// Throws InputError, with the file that is missing, if it cannot be loaded.
 void load_simgrid();
 
 bool simgrid_is_loaded();
