@@ -97,7 +97,10 @@ function(tessera_simgrid_module)
   add_custom_command(TARGET tessera-simgrid POST_BUILD VERBATIM
     COMMAND ${TESSERA_PYTHON} -B ${CMAKE_SOURCE_DIR}/packaging/libraries.py $<TARGET_FILE:tessera-simgrid>
             ${CMAKE_BINARY_DIR}/${TESSERA_MODULE_FOLDER}/stand-ins)
-  target_compile_definitions(tessera_sim_engine PRIVATE TESSERA_SIMGRID_MODULE="tessera-simgrid.so")
+  # What crosses between the two is C++, so both are of one version.
+  target_compile_definitions(tessera_sim_simgrid PRIVATE TESSERA_VERSION="${PROJECT_VERSION}")
+  target_compile_definitions(tessera_sim_engine PRIVATE TESSERA_SIMGRID_MODULE="tessera-simgrid.so"
+    TESSERA_VERSION="${PROJECT_VERSION}")
 endfunction()
 
 # Apache ECharts in one script, by npm as the lock file in app/html/charts says; empty without npm (option TESSERA_CHARTS).

@@ -28,6 +28,11 @@ struct FabricSpec {
   bool operator==(const FabricSpec&) const = default;
 };
 
+/// What nccl-tests measured over all GPUs of so many nodes.
+struct FabricMeasurement {
+#include "configs/schema/fields/fabric_measurement.inc"
+};
+
 /// Links that are slower than described, or missing.
 struct LinkFault {
 #include "configs/schema/fields/link_fault.inc"

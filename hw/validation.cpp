@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "hw/fabric/fabric_measurements.h"
 #include "hw/fabric/fabric_rules.h"
 #include "hw/findings.h"
 #include "hw/power.h"
@@ -179,6 +180,7 @@ std::vector<Problem> problems_of(const ClusterSpec& cluster) {
   findings.require(cluster.node_count <= 1 || cluster.node.nic_count > 0, "node.nic_count",
                    std::to_string(cluster.node_count) + " nodes without a NIC",
                    "give nic_count and nic_bandwidth, or use one node");
+  check_measured_fabric(cluster, findings);
   if (findings.empty()) check_fabric(cluster, findings);
   const bool has_own_wiring = !cluster.faults.empty() || cluster.fabric.kind == FabricKind::graph;
   if (findings.empty() && has_own_wiring) {

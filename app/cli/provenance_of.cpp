@@ -111,8 +111,9 @@ std::vector<std::string> notes_of(const Scenario& scenario) {
 /// Links, and what a measured fabric makes of them.
 std::vector<std::string> link_notes_of(const Scenario& scenario) {
   std::vector<std::string> notes = notes_on_links(scenario.cluster);
-  const MeasuredFabric fabric = measured_fabric(scenario.cluster, scenario.collectives.tuning());
-  if (fabric.promised.value() > 0) notes.push_back(note_on_measured_fabric(fabric));
+  const std::string note =
+      note_on_measured_fabric(measured_fabric(scenario.cluster, scenario.collectives.tuning()));
+  if (!note.empty()) notes.push_back(note);
   return notes;
 }
 

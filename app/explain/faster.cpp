@@ -48,7 +48,7 @@ void scale_network(ClusterSpec& cluster, double factor) {
 void scale_latency(ClusterSpec& cluster, double factor) {
   for (Seconds* latency :
        {&cluster.node.nvlink_latency, &cluster.node.pcie_latency, &cluster.node.nic_latency,
-        &cluster.fabric_latency, &cluster.fabric.link_latency})
+        &cluster.node.nic_ring_latency, &cluster.fabric_latency, &cluster.fabric.link_latency})
     *latency = *latency / factor;
   for (FabricCable& cable : cluster.fabric.links) cable.latency = cable.latency / factor;
 }

@@ -1,6 +1,5 @@
 #include "hw/units/plain_text.h"
 
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <system_error>
@@ -54,7 +53,6 @@ std::string without_control_characters(std::string_view text) {
       plain += text[i++];
       continue;
     }
-    std::array<char, 8> escape{};
     plain += formatted("\\u%04x", control.code & 0xFFFFU);
     i += control.length;
   }

@@ -70,6 +70,15 @@ Seconds first_round(Seconds piece, double round_bytes, BytesPerSecond rate) {
   return std::min(piece, Seconds(round_bytes / rate.value()));
 }
 
+/// `between` steps cross from node to node. Where a ring was timed over many nodes, a piece passes
+/// each of them once a round.
+Seconds time_between_nodes(const RingShape& shape, const LatencyTerms& terms, int between,
+                           double rounds) {
+  if (shape.nodes == 1) return Seconds(0);
+  return std::max((terms.between + terms.nic) * between,
+                  shape.ring_latency * (rounds * shape.nodes));
+}
+
 TimeParts ring_time(const RingShape& shape, const CollectiveCall& call, Protocol protocol,
                     Seconds on_links, const CollectiveConstants& c) {
   const LatencyTerms terms = ring_latency_terms(protocol, shape);
@@ -79,8 +88,9 @@ TimeParts ring_time(const RingShape& shape, const CollectiveCall& call, Protocol
   const int counted = broadcast ? shape.ranks - 1 : steps;
   const Seconds step = std::max(terms.inside * step_factor(shape, protocol, c), terms.overhead);
   TimeParts parts;
+  const double rounds = static_cast<double>(counted) / (shape.ranks - 1);
   parts.latency = base_of(terms, protocol, shape, c) + step * (counted - between) +
-                  (terms.between + terms.nic) * (shape.nodes > 1 ? between : 0);
+                  time_between_nodes(shape, terms, between, rounds);
   const Seconds piece = on_links / steps;
   const double extra = protocol == Protocol::simple ? c.extra_simple
                        : protocol == Protocol::ll   ? c.extra_ll

@@ -13,14 +13,16 @@ struct MeasuredFabric {
   ClusterSpec cluster;      ///< with slower NICs where the measurement asks for that
   BytesPerSecond promised;  ///< bus bandwidth of the same all-reduce over the cluster as described
   double nic_share = 1;     ///< of the NICs' rate that is left, in (0, 1]
-  /// Of a slow host: what collectives over several nodes take against `cluster`, by size.
+  /// What collectives over several nodes take against `cluster`, by size; empty where NICs are
+  /// slowed or nothing is.
   std::vector<SizeCorrection> collectives;
+  bool all_reduces_alone = false;  ///< are slower: others take what is described
   Seconds per_rank;  ///< that every collective takes the host for each of its ranks; 0: not seen
 };
 
 /// What makes NCCL's all-reduce of 1 GiB over all GPUs of `cluster` as slow as
-/// `ClusterSpec::measured_all_reduce` says (nccl-tests' bus bandwidth: 2 (n - 1) / n of the bytes
-/// over the time), and the all-gather of as many as `measured_all_gather` says ((n - 1) / n):
+/// `measurement_of()` says (nccl-tests' bus bandwidth: 2 (n - 1) / n of the bytes over the time),
+/// and the all-gather of as many likewise ((n - 1) / n):
 ///
 /// - Links: then the all-gather, which moves half the bytes, takes half the time. NICs are slowed,
 ///   which every message and collective between nodes finds.
@@ -32,6 +34,10 @@ struct MeasuredFabric {
 ///   promised or more; without an all-gather, in an all-reduce below a third of what is promised,
 ///   at up to 1 ms a rank.
 ///
+/// - The all-reduce alone: then an all-gather takes what the cluster as described says. NCCL's
+/// trees
+///   may lose what its rings do not (docs/decisions/0117-what-a-ring-pays-for-a-node.md).
+///
 /// Links take no more of an all-reduce than twice the all-gather. A slow host hides them: messages
 /// then find NICs as described, and collectives what such a cluster's jobs reach whose hosts are
 /// not slow (docs/decisions/0082-what-a-slow-host-hides.md).
@@ -39,18 +45,18 @@ struct MeasuredFabric {
 /// promises less than was measured.
 MeasuredFabric measured_fabric(const ClusterSpec& cluster, const CollectiveTuning& tuning);
 
-/// Of all-reduces, all-gathers and reduce-scatters of a group of `ranks` on `nodes` nodes; none
-/// where links are as described.
+/// Of the collectives that `fabric` slows, of a group of `ranks` on `nodes` nodes; none where it
+/// slows NICs or nothing.
 std::vector<GroupCalibration> slower_collectives(const MeasuredFabric& fabric, int ranks,
                                                  int nodes);
 
 /// For calls that are made one after the other, as benchmarks make them: all-reduce, all-gather and
 /// reduce-scatter take at least `per_rank` for each rank; of groups whose ranks divide the
-/// cluster's GPUs, as many on each node. Empty without it.
+/// cluster's GPUs, as many on each node. Empty where no collective is slowed.
 std::vector<GroupCalibration> calibrations_of(const MeasuredFabric& fabric,
                                               const CollectiveTuning& tuning);
 
-/// A line that compares both, where something was measured.
+/// A line that compares both; empty where nothing was measured.
 std::string note_on_measured_fabric(const MeasuredFabric& fabric);
 
 }  // namespace tessera

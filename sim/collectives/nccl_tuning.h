@@ -33,6 +33,7 @@ struct RingShape {
   bool over_switch = false;  ///< the GPUs of a node meet in an NVSwitch
   int nvlinks = 0;           ///< of one GPU; 0 without NVLink
   Seconds nic_latency;
+  Seconds ring_latency;              ///< NodeSpec::nic_ring_latency
   BytesPerSecond bus_bandwidth;      ///< of all channels together
   BytesPerSecond inside_bandwidth;   ///< what the links inside the nodes allow the ring
   BytesPerSecond network_bandwidth;  ///< what the links between nodes allow; 0 for one node

@@ -137,12 +137,13 @@ std::array<Seconds, kGroupKindCount> host_time_of_groups(Seconds per_rank,
   return times;
 }
 
-/// What a slow host does to a program: its time for the collectives of each kind of group, and
-/// theirs behind it. Groups that were measured keep what was measured.
-void add_slow_host(const MeasuredFabric& fabric, int gpus_of_node, TimedProgram& timed) {
-  if (fabric.per_rank.value() <= 0) return;
+/// What a measured fabric does to a program: the time of a slow host for the collectives of each
+/// kind of group, and theirs. Groups that were measured keep what was measured.
+void add_measured_fabric(const MeasuredFabric& fabric, int gpus_of_node, TimedProgram& timed) {
+  if (fabric.per_rank.value() <= 0 && fabric.collectives.empty()) return;
   const GroupShapes shapes = shapes_of_groups(timed.program, gpus_of_node);
-  timed.group_host_time = host_time_of_groups(fabric.per_rank, shapes);
+  if (fabric.per_rank.value() > 0)
+    timed.group_host_time = host_time_of_groups(fabric.per_rank, shapes);
   for (const GroupShape& shape : shapes)
     std::ranges::copy(slower_collectives(fabric, shape.ranks, static_cast<int>(shape.nodes.size())),
                       std::back_inserter(timed.collectives.groups));
@@ -167,7 +168,7 @@ TimedProgram time_step(const Scenario& scenario, const KernelPredictor& predicto
       .single_hardware_queue = single_hardware_queue(scenario.step, scenario.cluster.node.gpu),
       .records_streams = scenario.step.framework.records_streams,
       .message_host_time = host.per_message};
-  add_slow_host(fabric, scenario.cluster.node.gpu_count, answer);
+  add_measured_fabric(fabric, scenario.cluster.node.gpu_count, answer);
   return answer;
 }
 

@@ -29,14 +29,28 @@ class SimGridModule(EndToEnd):
         self.assertIn("libsimgrid", loaded)
         self.assertNotIn("libgsl", loaded)  # below ns-3, for which others stand in
 
-    def test_a_module_that_cannot_be_loaded_is_named(self):
+    def simulate_with(self, make_module):
+        """A copy of the program beside a module that `make_module` writes to a path."""
         program, module = self.folder / "bin/tessera", self.folder / "lib/tessera" / MODULE
         for file in program, module:
             file.parent.mkdir(parents=True)
         shutil.copy(PROGRAM, program)
-        module.touch()
+        make_module(module)
         result = subprocess.run([program, "simulate", FULL_LINKS], capture_output=True, text=True, check=False,
                                 env={**os.environ, "TESSERA_HOME": str(ROOT)})
         self.assertEqual((result.returncode, result.stdout), (3, ""))
-        self.assertIn(f"{MODULE}: cannot be loaded: {module}: file too short", result.stderr)
         self.assertIn("lib/tessera", result.stderr)
+        return result.stderr, module
+
+    def test_a_module_that_cannot_be_loaded_is_named(self):
+        said, module = self.simulate_with(lambda module: module.touch())
+        self.assertIn(f"{MODULE}: cannot be loaded: {module}: file too short", said)
+
+    def test_a_module_of_another_version_is_refused(self):
+        def older(module):
+            source = self.folder / "older.c"
+            source.write_text('const char tessera_module_version[] = "0.0.1";\n')
+            subprocess.run(["cc", "-shared", "-o", module, source], check=True)
+
+        said, _ = self.simulate_with(older)
+        self.assertIn(f"{MODULE}: is of version 0.0.1, the program of ", said)

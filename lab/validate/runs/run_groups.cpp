@@ -25,9 +25,13 @@ std::string parallelism_of(const ParallelLayout& layout) {
   return text.empty() ? "one GPU" : text;
 }
 
+bool is_one_node(const TrainingRun& run) {
+  return run.n_gpus <= run.gpus_per_node;
+}
+
 std::string size_of(const TrainingRun& run) {
   if (run.n_gpus == 1) return "1 GPU";
-  if (run.n_gpus <= run.gpus_per_node) return "2 to 8 GPUs, one node";
+  if (is_one_node(run)) return "2 to 8 GPUs, one node";
   return run.n_gpus <= 64 ? "up to 64 GPUs" : "more than 64 GPUs";
 }
 
@@ -37,14 +41,22 @@ std::string mfu_of(double mfu) {
   return mfu >= kLow ? "15 to 30 %" : "below 15 %";
 }
 
+constexpr double kSound = 0.7;  ///< of the promised all-reduce
+
 /// Between nodes, as far as the job measured it.
 std::string fabric_of(const TrainingRunScore& row) {
-  if (row.run.n_gpus <= row.run.gpus_per_node) return "one node";
+  if (is_one_node(row.run)) return "one node";
   if (!row.fabric_share) return "not measured";
-  constexpr double kSound = 0.7, kHalf = 0.35, kTenth = 0.1;
+  constexpr double kHalf = 0.35, kTenth = 0.1;
   if (*row.fabric_share >= kSound) return "70 % and more of the promised";
   if (*row.fabric_share >= kHalf) return "35 to 70 % of the promised";
   return *row.fabric_share >= kTenth ? "10 to 35 % of the promised" : "below 10 % of the promised";
+}
+
+/// Of jobs that timed their all-reduce.
+bool is_sound(const TrainingRunScore& row) {
+  if (row.run.all_reduce.value() <= 0) return false;
+  return is_one_node(row.run) || row.fabric_share.value_or(0) >= kSound;
 }
 
 std::string tensor_group_of(const TrainingRun& run) {
@@ -107,6 +119,8 @@ std::vector<ErrorGroup> group_errors(const std::vector<TrainingRunScore>& rows) 
     errors[{"profile", row.profile}].push_back(error);
     errors[{"source", source_name(run)}].push_back(error);
     if (row.mfu) errors[{"mfu", mfu_of(*row.mfu)}].push_back(error);
+    if (row.mfu && is_sound(row))
+      errors[{"mfu on a sound fabric", mfu_of(*row.mfu)}].push_back(error);
     errors[{"fabric", fabric_of(row)}].push_back(error);
     errors[{"tensor", tensor_group_of(run)}].push_back(error);
     errors[{"stages", std::to_string(run.layout.pipeline)}].push_back(error);

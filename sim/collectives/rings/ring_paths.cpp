@@ -163,6 +163,7 @@ RingShape shape_of(const Topology& topology, const std::vector<NodeGroup>& nodes
   shape.over_switch = spec.interconnect == GpuInterconnect::nvswitch;
   shape.nvlinks = spec.interconnect == GpuInterconnect::none ? 0 : spec.gpu.nvlink_links;
   shape.nic_latency = spec.nic_latency;
+  shape.ring_latency = spec.nic_ring_latency;
   return shape;
 }
 

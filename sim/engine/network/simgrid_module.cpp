@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <dlfcn.h>
@@ -34,13 +35,22 @@ void* opened_module() {
   return module;
 }
 
+void refuse_other_version(void* module) {
+  const auto* const version = static_cast<const char*>(dlsym(module, "tessera_module_version"));
+  if (version != nullptr && std::string_view(version) == TESSERA_VERSION) return;
+  throw InputError({.where = TESSERA_SIMGRID_MODULE,
+                    .what = "is of version " +
+                            std::string(version != nullptr ? version : "unknown") +
+                            ", the program of " TESSERA_VERSION,
+                    .hint = "take program and lib/tessera from the same build"});
+}
+
 StartLinks loaded_start() {
-  static const auto start =
-      reinterpret_cast<StartLinks>(dlsym(opened_module(), "tessera_start_shared_links"));
-  if (start == nullptr)
-    throw InputError({.where = TESSERA_SIMGRID_MODULE,
-                      .what = "is of another version",
-                      .hint = "take program and lib/tessera from the same build"});
+  static const auto start = [] {
+    void* const module = opened_module();
+    refuse_other_version(module);
+    return reinterpret_cast<StartLinks>(dlsym(module, "tessera_start_shared_links"));
+  }();
   loaded = true;
   return start;
 }

@@ -26,6 +26,27 @@ TEST(RunGroups, NumbersStandBySize) {
   EXPECT_THAT(stages, ElementsAre("1", "2", "10", "32"));
 }
 
+/// A step at 35 % MFU of a job on 16 GPUs that timed an all-reduce.
+TrainingRunScore timed(std::optional<double> share_of_promised, int gpus = 16) {
+  TrainingRunScore score = scored(1);
+  score.mfu = 0.35;
+  score.run.n_gpus = gpus;
+  score.run.gpus_per_node = 8;
+  score.run.all_reduce = 100_GBps;
+  score.fabric_share = share_of_promised;
+  return score;
+}
+
+TEST(RunGroups, SoundFabricsAreThoseOfANodeAndThoseThatReachMostOfWhatIsPromised) {
+  TrainingRunScore not_timed = timed({}, 8);
+  not_timed.run.all_reduce = {};
+  const auto groups = group_errors({timed(0.7), timed(0.69), timed({}, 8), not_timed});
+  const auto sound = std::ranges::find(groups, "mfu on a sound fabric", &ErrorGroup::by);
+  ASSERT_NE(sound, groups.end());
+  EXPECT_EQ(sound->key, "30 % and more");
+  EXPECT_EQ(sound->errors.n, 2);
+}
+
 TrainingRunScore judged(const std::string& model, RunOutcome outcome, bool fits) {
   TrainingRunScore score;
   score.run.model = model;

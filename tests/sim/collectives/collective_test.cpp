@@ -251,6 +251,20 @@ TEST(CollectiveCost, GatherAndScatterMoveHalfOfAnAllReduce) {
   EXPECT_NEAR(bytes(CollectiveKind::broadcast), 1 << 30, 1);
 }
 
+TEST(CollectiveCost, ARingTakesItsLatencyForEachNode) {
+  const auto gather = [](int nodes, Seconds ring_latency, CollectiveKind kind) {
+    ClusterSpec cluster = several(boxes::a100_switch(), nodes);
+    cluster.node.nic_ring_latency = ring_latency;
+    return collective_cost(Topology(cluster), kind, 1_MiB, first_gpus(cluster.gpu_count())).latency;
+  };
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const Seconds more = gather(8, 1000_us, kind) - gather(8, 400_us, kind);
+    EXPECT_NEAR(more.value(), 8 * 600e-6, 1e-9);
+    EXPECT_EQ(gather(8, 1_us, kind), gather(8, 0_us, kind));  // less than NCCL's tuner counts
+    EXPECT_EQ(gather(1, 1000_us, kind), gather(1, 0_us, kind));
+  }
+}
+
 TEST(CopyEngines, TakeNoMultiprocessorsForTheSameTime) {
   const Topology node(boxes::alone(boxes::a100_switch()));
   for (const CollectiveKind kind : kEveryKind) {

@@ -75,7 +75,24 @@ TEST(MeasuredFabric, IsOfSeveralNodesAndAMeasurement) {
   ClusterSpec one = cluster_of(1);
   one.measured_all_reduce = BytesPerSecond(10e9);
   EXPECT_EQ(measured_fabric(one, {}).nic_share, 1);
+  EXPECT_THAT(note_on_measured_fabric(measured_fabric(one, {})),
+              HasSubstr("one node is simulated"));
   EXPECT_EQ(measured_fabric(cluster_of(2), {}).promised.value(), 0);
+  EXPECT_EQ(note_on_measured_fabric(measured_fabric(cluster_of(2), {})), "");
+}
+
+TEST(MeasuredFabric, ATableIsReadAtTheSizeOfTheCluster) {
+  ClusterSpec cluster = cluster_of(4);
+  cluster.measured_fabric = {{.nodes = 2, .all_reduce = 320_GBps},
+                             {.nodes = 8, .all_reduce = 180_GBps}};
+  const MeasuredFabric fabric = measured_fabric(cluster, {});  // a line through both: 240 GB/s
+  EXPECT_NEAR(bus_bandwidth(fabric.cluster) / 240e9, 1, 0.01);
+  EXPECT_THAT(
+      note_on_measured_fabric(fabric),
+      HasSubstr("reaches 240 GB/s by what was measured on fewer and on more nodes (approximate)"));
+  cluster.node_count = 8;
+  EXPECT_THAT(note_on_measured_fabric(measured_fabric(cluster, {})),
+              HasSubstr("was measured at 180 GB/s"));
 }
 
 /// 16 nodes, whose all-reduce over 128 GPUs reaches 50 GB/s.
@@ -145,6 +162,35 @@ TEST(MeasuredFabric, JobsOfOneSlowHostSayTheSameOfARankWhateverTheirSize) {
   EXPECT_NEAR(fabric_of(13.03, 10.62).per_rank / Seconds(least), 1, 0.03);
   EXPECT_NEAR(fabric_of(22.40, 19.94, 8).per_rank / Seconds(least), 1, 0.03);
   EXPECT_NEAR(fabric_of(42.73, 39.71, 16).per_rank / Seconds(least), 1, 0.03);
+}
+
+TEST(MeasuredFabric, AnAllGatherAsDescribedLeavesLinksAndMessagesAlone) {
+  const double gather_ms =
+      1e3 * all_gather(cluster_of(16), 1_GiB, 128).solo_time.value() + 0.83;  // and its lists
+  const double promised_ms = 1e3 * all_reduce_bytes(128) / bus_bandwidth(cluster_of(16));
+  const MeasuredFabric fabric = fabric_of(2 * promised_ms, gather_ms, 16);
+  EXPECT_TRUE(fabric.all_reduces_alone);
+  EXPECT_EQ(fabric.nic_share, 1);
+  const auto groups = slower_collectives(fabric, 32, 4);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].collective, CollectiveKind::all_reduce);
+  EXPECT_NEAR(correction_at(groups[0].corrections, 1_GiB), 2, 0.02);
+  for (const GroupCalibration& group : calibrations_of(fabric, {}))
+    EXPECT_EQ(group.collective, CollectiveKind::all_reduce);
+  EXPECT_THAT(note_on_measured_fabric(fabric), HasSubstr("all-gathers were measured as described"));
+  // A third longer is neither.
+  EXPECT_FALSE(fabric_of(2 * promised_ms, 1.33 * gather_ms, 16).all_reduces_alone);
+}
+
+TEST(MeasuredFabric, ARingThatTakesTimeForEachNodeIsAsDescribed) {
+  // nanotron's jobs of December 2024 on 64 nodes: 12.8 ms and, a ring of 0.31 ms a node, 24.7 ms.
+  ClusterSpec cluster = cluster_of(64);
+  const double bytes = all_reduce_bytes(512);
+  cluster.measured_all_reduce = BytesPerSecond(bytes / 12.79e-3);
+  cluster.measured_all_gather = BytesPerSecond(bytes / 2 / 24.70e-3);
+  EXPECT_FALSE(measured_fabric(cluster, {}).all_reduces_alone);
+  cluster.node.nic_ring_latency = 310_us;
+  EXPECT_TRUE(measured_fabric(cluster, {}).all_reduces_alone);
 }
 
 TEST(MeasuredFabric, LinksTakeNoMoreOfAnAllReduceThanTwiceTheAllGather) {

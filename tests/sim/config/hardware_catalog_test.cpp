@@ -37,6 +37,8 @@ std::map<std::string, double> figures_of(const Spec& spec) {
       figures[name] = static_cast<double>(member.size());
     } else if constexpr (std::is_same_v<Member, std::vector<LinkFault>>) {
       figures[name] = static_cast<double>(member.size());
+    } else if constexpr (std::is_same_v<Member, std::vector<FabricMeasurement>>) {
+      figures[name] = static_cast<double>(member.size());
     } else if constexpr (std::is_same_v<Member, FabricSpec>) {
       figures[name] = member == FabricSpec{} ? 0 : 1;
     }
