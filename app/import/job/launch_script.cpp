@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "app/import/job/configured_launch.h"
 #include "app/import/job/foreign_programs.h"
 #include "app/import/job/imported_job.h"
-#include "app/import/job/job_files.h"
+#include "app/import/job/launch/configured_launch.h"
+#include "app/import/job/launch/job_files.h"
 #include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/script_environment.h"
 #include "app/import/job/toml_fields.h"

@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 std::string mpt() {
   return test::sample("import_foundry/mpt.yaml");
@@ -95,7 +96,13 @@ TEST(FoundryJob, RefusesByNameWhatIsNotSimulated) {
               HasSubstr("write fsdp_config.sharding_strategy"));
 }
 
-// An unknown field is read by nobody, and a file without FSDP runs under DDP.
+// accelerate's importer would name every line of it.
+TEST(FoundryJob, IsNoFileOfAccelerate) {
+  EXPECT_THAT([] { import_accelerate(mpt(), "job.yaml", {.model = "gpt2"}); },
+              ThrowsMessage<InputError>(HasSubstr("give it to tessera import llm-foundry")));
+  EXPECT_THAT(refusal("model: {name: mpt_causal_lm}\n"), HasSubstr("is no training file"));
+}
+
 TEST(FoundryJob, WithoutFsdpRunsUnderDdp) {
   auto job = fields_of_job(test::sample("import_foundry/hf.yaml"), {.model = "gpt2", .gpus = 8});
   EXPECT_EQ(job["model"], "gpt2");

@@ -120,6 +120,14 @@ TEST(NanotronJob, SaysWhereChecksBetweenPassesAreLeftOut) {
               Contains(HasSubstr("ignore_sanity_checks")));
 }
 
+// A value that is null is none.
+TEST(NanotronJob, TakesWhatIsNullForItsDefault) {
+  auto job =
+      fields_of_job(with("pp: 2", "recompute_layer: null, tp_recompute_allgather: null, pp: 2"));
+  EXPECT_EQ(job["training.recompute"], "");
+  EXPECT_EQ(job["training.framework.keeps_gathered"], "");
+}
+
 TEST(NanotronJob, LeavesOutWhatItIsToldTo) {
   const ImportedJob job =
       import(with("dp: 2", "context_parallel_size: 2, dp: 2"), {.lenient = true});

@@ -16,8 +16,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::ThrowsMessage;
 
 class TrainerDialect : public TrainerJob {
  protected:
@@ -71,7 +71,8 @@ TEST_F(TrainerDialect, LlamaFactoryTrainsAllWeightsInFp32) {
   EXPECT_EQ(fields["training.mixed_precision.parameters"], "fp32");
   EXPECT_EQ(fields["training.recompute"], "");
   EXPECT_EQ(fields["training.lora_rank"], "");
-  fields = of(kLlamaFactory + "finetuning_type: full\npure_bf16: true\nbf16: false\n");
+  fields = of(kLlamaFactory + "finetuning_type: full\npure_bf16: true\n");
+  EXPECT_EQ(fields["training.mixed_precision.parameters"], "bf16");
 }
 
 TEST_F(TrainerDialect, LlamaFactoryHoldsWeightsInFourBits) {
@@ -102,6 +103,16 @@ TEST_F(TrainerDialect, LlamaFactoryIsReadBehindItsProgram) {
   EXPECT_EQ(fields["parallelism.data"], "16");
 }
 
+// Neither one GPU nor eight.
+TEST_F(TrainerDialect, LlamaFactoryTakesAllGpusThatItSees) {
+  folder_.write("sft.yaml", kLlamaFactory + "finetuning_type: full\n");
+  const std::string start = "llamafactory-cli train sft.yaml\n";
+  const auto fields = leaves_of(script("CUDA_VISIBLE_DEVICES=0,1 " + start).scenario);
+  EXPECT_EQ(fields.at("parallelism.data"), "2");
+  EXPECT_THAT([&] { script(start); },
+              ThrowsMessage<InputError>(HasSubstr("starts on all GPUs that it sees")));
+}
+
 TEST_F(TrainerDialect, LlamaFactoryIsReadByItsArguments) {
   auto fields =
       leaves_of(script("torchrun --nproc_per_node 8 src/train.py --stage sft --do_train "
@@ -121,6 +132,12 @@ TEST_F(TrainerDialect, AxolotlTrainsIn16Bits) {
   EXPECT_EQ(fields["training.sequence_length"], "4096");
   EXPECT_EQ(fields["training.micro_batch"], "2");
   EXPECT_EQ(fields["training.recompute"], "full");
+}
+
+TEST_F(TrainerDialect, AxolotlHasDefaultsOfItsOwn) {
+  const auto fields = of("base_model: any/model\nbf16: true\n");
+  EXPECT_EQ(fields.at("training.micro_batch"), "1");
+  EXPECT_EQ(fields.at("training.sequence_length"), "512");
 }
 
 TEST_F(TrainerDialect, AxolotlsAdaptersHaveNoDropoutUnlessTheyAreTold) {
@@ -153,8 +170,9 @@ TEST_F(TrainerDialect, AxolotlIsRefusedByNameWhereTheStepIsAnother) {
 
 TEST_F(TrainerDialect, AxolotlIsReadBehindItsPrograms) {
   folder_.write("job.yml", kAxolotl);
-  for (const char* line : {"accelerate launch --num_processes 8 -m axolotl.cli.train job.yml\n",
-                           "axolotl preprocess job.yml\naxolotl train a/job.yml\n"})
+  for (const char* line :
+       {"accelerate launch --num_processes 8 -m axolotl.cli.train job.yml\n",
+        "axolotl preprocess job.yml\nCUDA_VISIBLE_DEVICES=0 axolotl train a/job.yml\n"})
     EXPECT_EQ(leaves_of(script(line).scenario)["training.sequence_length"], "4096") << line;
 }
 

@@ -68,6 +68,7 @@ class FoundryJob {
     if (!in_.text(key)) in_.refuse(key, "is missing", "write it, as llm-foundry's examples do");
     return std::min(in_.integer(key).value_or(1), kMostOfAnything);
   }
+  bool is_on(const std::string& key) { return word_or(key, "false") == "true"; }
   std::string word_or(const std::string& key, const std::string& usual) {
     return lower_case(in_.text(key).value_or(usual));
   }
@@ -92,7 +93,7 @@ class FoundryJob {
                  "add --model with its config.json, or an id of tessera list models");
     in_.finish();
     set_model_and_framework(draft_, options, name_, kProfile);
-    const bool flash = in_.flag("model.use_flash_attention_2") ||
+    const bool flash = is_on("model.use_flash_attention_2") ||
                        word_or("model.attn_implementation", "") == "flash_attention_2";
     draft_.set_in_framework("attention", "flash2");
     if (!flash) draft_.assume("fused attention (sdpa), which transformers chooses since 4.36");
@@ -128,11 +129,11 @@ class FoundryJob {
 
   /// ALiBi is family mpt, which has no biases; learned positions are GPT with biases.
   void read_positions(std::int64_t length) {
-    const bool alibi = in_.flag("model.attn_config.alibi");
-    const bool biases = !in_.flag("model.no_bias");
+    const bool alibi = is_on("model.attn_config.alibi");
+    const bool biases = !is_on("model.no_bias");
     const bool learned = word_or("model.learned_pos_emb", "true") == "true";
     draft_.set("model.family", alibi ? "mpt" : "gpt2");
-    if (in_.flag("model.attn_config.rope"))
+    if (is_on("model.attn_config.rope"))
       leave_out_value(draft_, in_, options_, "model.attn_config.rope",
                       "turns queries and keys, which MPT's layers here do not", "");
     const std::int64_t positions = in_.integer("model.max_seq_len").value_or(length);
@@ -198,7 +199,7 @@ class FoundryJob {
     read_checkpoints();
     const std::string kLimit = "fsdp_config.limit_all_gathers";
     if (word_or(kLimit, "true") == "false") draft_.set("training.data_parallel.units_ahead", "0");
-    if (!in_.flag("fsdp_config.cpu_offload")) return;
+    if (!is_on("fsdp_config.cpu_offload")) return;
     for (const char* field : {"training.offload_optimizer", "training.offload_parameters"})
       draft_.set(field, "true");
   }
@@ -218,7 +219,7 @@ class FoundryJob {
   void read_checkpoints() {
     const std::string kReentrant = "fsdp_config.activation_checkpointing_reentrant";
     const std::string reentrant = word_or(kReentrant, "true");
-    if (!in_.flag("fsdp_config.activation_checkpointing")) return;
+    if (!is_on("fsdp_config.activation_checkpointing")) return;
     draft_.set("training.recompute", "full");
     if (!in_.text(kReentrant)) draft_.assume("reentrant checkpoints, Composer's default");
     draft_.set_in_framework("reentrant_checkpoints", reentrant);
@@ -291,6 +292,9 @@ bool holds_foundry_job(const YamlNode& tree) {
 
 ImportedJob import_foundry(const std::string& text, const std::string& name,
                            const JobOptions& options) {
+  if (!holds_foundry_job(foreign_tree(text, name)))
+    throw InputError({name, "is no training file of llm-foundry",
+                      "it has global_train_batch_size, or max_seq_len and train_loader"});
   return import_foundry_fields(read_fields(text, name, true), name, options);
 }
 

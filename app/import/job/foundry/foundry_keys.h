@@ -123,6 +123,8 @@ inline constexpr std::array kRules{
     UsualValue{"fsdp_config.data_parallel_replicate_degree", "1",
                "is not read: set training.data_parallel.shard_group"},
     UsualValue{"tp_config.strategy", "none", "splits layers, which is not simulated"},
+    UsualValue{"model.pretrained_lora_id_or_path", "none",
+               "trains adapters: leave it out and set training.lora_rank"},
     UsualValue{"peft_config.peft_type", "none",
                "trains adapters: leave it out and set training.lora_rank"},
     UsualValue{"only_hf_checkpoint", "false", "does not train"},

@@ -68,6 +68,9 @@ class NanotronJob {
     if (!given) in_.refuse(key, "is missing", "write it: nanotron does not start without");
     return lower_case(given.value_or(""));
   }
+  bool is_on(const std::string& key) {
+    return lower_case(in_.text(key).value_or("false")) == "true";
+  }
   std::int64_t degree(const std::string& key) { return std::min(needed(key), kMostGpus); }
 
   /// What `key` says, or nanotron's default, which is told.
@@ -97,7 +100,7 @@ class NanotronJob {
     const bool tied = word_or(of + "tie_word_embeddings", "false") == "true";
     draft_.set("model.tied_embeddings", tied ? "true" : "false");
     read_activation(of + "hidden_act");
-    in_.flag(of + "is_llama_config");
+    in_.text(of + "is_llama_config");
   }
 
   /// The gate is there whatever the activation (nn/activations.py, GLUActivation).
@@ -144,8 +147,8 @@ class NanotronJob {
   void read_tensor_groups() {
     const std::string kMode = "parallelism.tp_mode";
     const std::string kAsync = "parallelism.tp_linear_async_communication";
-    const bool gathers_again = !in_.has("parallelism.tp_recompute_allgather") ||
-                               in_.flag("parallelism.tp_recompute_allgather");
+    const std::string kAgain = "parallelism.tp_recompute_allgather";
+    const bool gathers_again = lower_case(in_.text(kAgain).value_or("true")) == "true";
     if (tensor_ == 1) return ignore_tensor_groups({kMode, kAsync});
     const std::string mode = word_or(kMode, "all_reduce");
     const bool scatters = mode == "reduce_scatter";
@@ -168,7 +171,7 @@ class NanotronJob {
   /// Without its own word all forward passes run first (config/parallelism_config.py).
   void read_stages() {
     const std::string kEngine = "parallelism.pp_engine";
-    if (in_.flag("parallelism.recompute_layer")) draft_.set("training.recompute", "full");
+    if (is_on("parallelism.recompute_layer")) draft_.set("training.recompute", "full");
     if (stages_ == 1) {
       if (const auto engine = in_.text(kEngine))
         draft_.ignore(kEngine + " = " + *engine + ": there is one stage");
@@ -234,7 +237,7 @@ class NanotronJob {
   /// What stands around the file: variables, checks between passes.
   void read_launch() {
     const std::string kChecks = "general.ignore_sanity_checks";
-    if (in_.has(kChecks) && !in_.flag(kChecks))
+    if (lower_case(in_.text(kChecks).value_or("true")) == "false")
       draft_.approximate(kChecks +
                          " = false: comparisons of weights and gradients between ranks, in every "
                          "step, are left out");
@@ -263,6 +266,9 @@ bool holds_nanotron_job(const YamlNode& tree) {
 
 ImportedJob import_nanotron(const std::string& text, const std::string& name,
                             const JobOptions& options) {
+  if (!holds_nanotron_job(foreign_tree(text, name)))
+    throw InputError({name, "is no file of nanotron",
+                      "it has parallelism, and optimizer, tokens or data_stages beside it"});
   return import_nanotron_fields(read_fields(text, name), name, options);
 }
 

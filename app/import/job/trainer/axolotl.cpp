@@ -147,6 +147,7 @@ class AxolotlFile {
 
   TrainerArguments read() {
     all_.is_of_another = true;
+    read_batch();
     read_adapters();
     read_precision();
     read_attention();
@@ -163,6 +164,12 @@ class AxolotlFile {
   }
   void refuse(const std::string& key, const std::string& what, const std::string& hint) {
     all_.fields.add_problem({file_.values().at(key).where, key + " " + what, hint});
+  }
+
+  void read_batch() {
+    if (file_.has("micro_batch_size")) return;
+    put("micro_batch_size", "--per_device_train_batch_size", "1");
+    all_.assumed.emplace_back("1 sequence per GPU and micro-batch, axolotl's default");
   }
 
   void read_adapters() {
@@ -238,9 +245,10 @@ class AxolotlFile {
   void read_packing() {
     const bool packs = file_.flag("sample_packing");
     const bool pads = file_.flag("pad_to_sequence_len");
-    const std::string length = file_.word("sequence_len").value_or("");
-    if (!length.empty())
-      put("sequence_len", packs || pads ? "--block_size" : "--max_length", length);
+    const std::string length = file_.word("sequence_len").value_or("512");
+    put("sequence_len", packs || pads ? "--block_size" : "--max_length", length);
+    if (!file_.has("sequence_len"))
+      all_.assumed.emplace_back("sequences of 512 tokens, axolotl's default of sequence_len");
     if (packs)
       all_.approximate.emplace_back(
           "sample_packing: documents see only themselves, and attention counts over whole "

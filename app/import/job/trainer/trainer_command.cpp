@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/import/job/foreign_fields.h"
-#include "app/import/job/job_files.h"
+#include "app/import/job/launch/job_files.h"
 #include "app/import/job/script_environment.h"
 #include "app/import/job/trainer/trainer_file.h"
 
@@ -94,6 +94,10 @@ void add_counts(const ShellScript& script, MegatronLaunch& launch) {
     if (!count.empty() && !launch.launcher.has(option))
       launch.launcher.add(option, {count, launch.where});
   }
+  const std::string visible = environment_value("CUDA_VISIBLE_DEVICES", script);
+  if (visible.empty() || launch.launcher.has("--nproc_per_node")) return;
+  const auto count = 1 + std::ranges::count(visible, ',');
+  launch.launcher.add("--nproc_per_node", {std::to_string(count), launch.where});
 }
 
 bool starts_another(const ShellCommand& command, const std::optional<YamlNode>& file) {

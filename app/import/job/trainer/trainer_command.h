@@ -32,7 +32,7 @@ bool starts_another(const ShellCommand& command, const std::optional<YamlNode>& 
 /// Programs that start processes on all GPUs that they see, by themselves.
 bool starts_all_gpus(const ShellCommand& command);
 
-/// LLaMA-Factory hands counts of its environment to torchrun (cli.py).
+/// LLaMA-Factory hands counts of its environment to torchrun (cli.py), else all GPUs that it sees.
 void add_counts(const ShellScript& script, MegatronLaunch& launch);
 
 }  // namespace tessera

@@ -10,7 +10,7 @@
 
 #include "app/import/job/accelerate_job.h"
 #include "app/import/job/deepspeed_config.h"
-#include "app/import/job/job_files.h"
+#include "app/import/job/launch/job_files.h"
 #include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/trainer/trainer_arguments.h"
 #include "app/import/job/trainer/trainer_command.h"
@@ -156,12 +156,20 @@ class TrainerJob {
     const std::int64_t nodes = nodes_of(launch_, script_.variables);
     if (nodes > 0) put("num_machines", std::to_string(nodes), launch_.where);
     if (gpus > 0) return put("num_processes", std::to_string(gpus), launch_.where);
-    if (launcher == Launcher::deepspeed || options_.gpus > 0) return;
+    if (launcher == Launcher::deepspeed || options_.gpus > 0) return need_gpus();
     put("num_processes", "1", launch_.where);
     notes_.push_back(launcher == Launcher::python
                          ? "one GPU: python starts one process (where it sees several GPUs the "
                            "Trainer uses DataParallel, which is not simulated)"
                          : "one GPU: torchrun starts one process where it is not told how many");
+  }
+
+  /// Of programs around the Trainer, which take all GPUs that there are.
+  void need_gpus() const {
+    if (!is_of_another_ || options_.gpus > 0 || options_.cluster_gpus > 0) return;
+    throw InputError({launch_.where,
+                      "starts on all GPUs that it sees, and nothing says how many they are",
+                      "add --gpus, or --cluster"});
   }
 
   /// --deepspeed and --fsdp choose, else the launcher.

@@ -1,4 +1,4 @@
-#include "app/import/job/job_files.h"
+#include "app/import/job/launch/job_files.h"
 
 #include "sim/config/files/text_file.h"
 

@@ -1,5 +1,5 @@
 // Scripts that start a program with a file of its own: nanotron, llm-foundry.
-#include "app/import/job/configured_launch.h"
+#include "app/import/job/launch/configured_launch.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "app/import/job/foreign_fields.h"
 #include "app/import/job/foundry/foundry_job.h"
-#include "app/import/job/job_files.h"
+#include "app/import/job/launch/job_files.h"
 #include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/nanotron/nanotron_job.h"
 #include "app/import/job/script_environment.h"
