@@ -1,6 +1,5 @@
 // tessera import megatron | deepspeed | accelerate | torchtitan | nanotron | llm-foundry |
-// huggingface: jobs of other
-// programs as scenarios.
+// huggingface: jobs of other programs as scenarios.
 #include <cstdio>
 #include <filesystem>
 #include <functional>
