@@ -1,6 +1,7 @@
 #include "app/fit/fit_job.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -48,6 +49,20 @@ ImportedJob job_of_model(const std::string& id_or_file, JobOptions options,
   if (sees) forget_sequences(job);
   return job;
 }
+
+/// Files of one text.
+struct TextKind {
+  JobKind kind;
+  ImportedJob (*importer)(const std::string&, const std::string&, const JobOptions&);
+  const char* name;
+};
+constexpr std::array<TextKind, 6> kTextKinds{
+    {{JobKind::torchtitan, import_torchtitan, "torchtitan job"},
+     {JobKind::deepspeed, import_deepspeed, "DeepSpeed job"},
+     {JobKind::trainer, import_trainer_file, "job of Hugging Face's Trainer"},
+     {JobKind::accelerate, import_accelerate, "accelerate job"},
+     {JobKind::nanotron, import_nanotron, "nanotron job"},
+     {JobKind::foundry, import_foundry, "llm-foundry job"}}};
 
 /// What importers are told of the model that their file does not describe.
 JobOptions with_model(JobOptions options, const std::string& what, const Catalog& catalog) {
@@ -165,17 +180,9 @@ FitJob::Read FitJob::read(const std::string& what, const JobOptions& given,
     const ImportedJob job = import_script(read_text_file(what), name, options);
     return of_import(job, name, job.kind, catalog);
   }
-  if (kind == JobKind::torchtitan)
-    return of_import(import_torchtitan(read_text_file(what), name, options), name, "torchtitan job",
-                     catalog);
-  if (kind == JobKind::deepspeed)
-    return of_import(import_deepspeed(read_text_file(what), name, options), name, "DeepSpeed job",
-                     catalog);
-  if (kind == JobKind::trainer)
-    return of_import(import_trainer_file(read_text_file(what), name, options), name,
-                     "job of Hugging Face's Trainer", catalog);
-  if (kind == JobKind::accelerate)
-    return of_import(import_accelerate(read_text_file(what), name, options), name, "accelerate job",
+  const auto known = std::ranges::find(kTextKinds, kind, &TextKind::kind);
+  if (known != kTextKinds.end())
+    return of_import(known->importer(read_text_file(what), name, options), name, known->name,
                      catalog);
   if (kind == JobKind::model)
     return of_import(job_of_model(what, laid_out(options, overrides), catalog), name, "model",

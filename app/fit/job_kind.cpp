@@ -8,6 +8,8 @@
 
 #include "app/import/job/foreign_fields.h"
 #include "app/import/job/foreign_programs.h"
+#include "app/import/job/foundry/foundry_job.h"
+#include "app/import/job/nanotron/nanotron_job.h"
 #include "app/import/job/trainer/trainer_file.h"
 #include "hw/units/input_error.h"
 #include "sim/config/files/text_file.h"
@@ -58,6 +60,8 @@ JobKind kind_of_yaml(const std::string& file) {
   if (has_any(tree, kAccelerateKeys)) return JobKind::accelerate;
   const bool is_scenario = has_any(tree, kOwnKeys);
   if (!is_scenario && holds_trainer_arguments(tree)) return JobKind::trainer;
+  if (holds_nanotron_job(tree)) return JobKind::nanotron;
+  if (holds_foundry_job(tree)) return JobKind::foundry;
   if (auto problem = problem_of_foreign_file(tree); problem && !is_scenario)
     throw InputError({*problem});
   const bool is_model = has_any(tree, kModelKeys) && !has_any(tree, kScenarioKeys);

@@ -14,8 +14,10 @@ enum class JobKind : std::uint8_t {
   hugging_face,  ///< config.json, or a folder with one
   deepspeed,
   accelerate,
-  trainer,  ///< arguments of Hugging Face's Trainer, in JSON or YAML
+  trainer,  ///< arguments of Hugging Face's Trainer, or of a program around it, in JSON or YAML
   torchtitan,
+  nanotron,
+  foundry,
   megatron,  ///< a shell script, or arguments alone
 };
 

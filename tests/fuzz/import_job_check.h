@@ -15,9 +15,8 @@ namespace tessera::fuzz {
 /// Whatever bytes a file holds, importing gives a scenario whose YAML can be read, or an InputError
 /// that says why.
 template <class Importer>
-void import_job_or_refuse(Importer importer, const std::uint8_t* data, std::size_t size) {
-  JobOptions options;
-  options.model = "gpt2";
+void import_job_or_refuse(Importer importer, const std::uint8_t* data, std::size_t size,
+                          const JobOptions& options = {.model = "gpt2"}) {
   ImportedJob job;
   try {
     job = importer(std::string(text_of(data, size)), "fuzzed", options);

@@ -1,5 +1,5 @@
-// tessera import megatron | deepspeed | accelerate | torchtitan | huggingface: jobs of other
-// programs as scenarios.
+// tessera import megatron | deepspeed | accelerate | torchtitan | nanotron | llm-foundry |
+// huggingface: jobs of other programs as scenarios.
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -194,6 +194,11 @@ void add_import_job_commands(CLI::App& import) {
                       : import_script(text, shown_path(file), options);
       },
       false);
+  add_job_importer(import, "nanotron", "nanotron's file (YAML), or a script that names one",
+                   or_script(import_nanotron), true);
+  add_job_importer(import, "llm-foundry",
+                   "llm-foundry's training file (YAML), or a script that names one",
+                   or_script(import_foundry), false);
   add_job_importer(
       import, "huggingface", "a model's config.json",
       [](const std::string& file, const JobOptions& options) {

@@ -8,7 +8,9 @@
 
 #include "app/import/job/accelerate_keys.h"
 #include "app/import/job/deepspeed_config.h"
+#include "app/import/job/foundry/foundry_job.h"
 #include "app/import/job/imported_job.h"
+#include "app/import/job/nanotron/nanotron_job.h"
 #include "app/import/job/scenario_draft.h"
 #include "app/import/job/trainer/trainer_file.h"
 #include "hw/units/lower_case.h"
@@ -367,8 +369,12 @@ class AccelerateJob {
 
 ImportedJob import_accelerate(const std::string& text, const std::string& name,
                               const JobOptions& options) {
-  if (holds_trainer_arguments(foreign_tree(text, name)))
-    return import_trainer_file(text, name, options);
+  const YamlNode tree = foreign_tree(text, name);
+  if (holds_trainer_arguments(tree)) return import_trainer_file(text, name, options);
+  if (holds_nanotron_job(tree) || holds_foundry_job(tree))
+    throw InputError({name, "is a file of another program",
+                      std::string("give it to tessera import ") +
+                          (holds_nanotron_job(tree) ? "nanotron" : "llm-foundry")});
   return import_accelerate_fields(read_fields(text, name), name, options);
 }
 

@@ -209,11 +209,11 @@ void leave_out_value(ScenarioDraft& draft, ForeignFields& in, const JobOptions& 
             hint + (hint.empty() ? "" : ", or ") + "leave it out with --lenient");
 }
 
-ForeignFields read_fields(const std::string& text, const std::string& name) {
+ForeignFields read_fields(const std::string& text, const std::string& name, bool keeps_empty) {
   const YamlNode tree = foreign_tree(text, name);
   if (tree.kind != YamlNode::Kind::mapping)
     throw InputError({name, "holds no fields", "give the file that the program reads"});
-  return fields_of(tree);
+  return fields_of(tree, keeps_empty);
 }
 
 void set_engine_precision(ScenarioDraft& draft, const std::string& precision) {

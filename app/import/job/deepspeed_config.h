@@ -10,8 +10,9 @@
 
 namespace tessera {
 
-/// Fields of JSON or YAML. Throws InputError for what holds none.
-ForeignFields read_fields(const std::string& text, const std::string& name);
+/// Fields of JSON or YAML, as fields_of() has them. Throws InputError for what holds none.
+ForeignFields read_fields(const std::string& text, const std::string& name,
+                          bool keeps_empty = false);
 
 /// leave_out(), with the value in the message.
 void leave_out_value(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,

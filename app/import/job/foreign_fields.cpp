@@ -27,10 +27,13 @@ std::string shortened(const std::string& text) {
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
-void collect(const YamlNode& node, const std::string& name, ForeignFields& fields) {
+void collect(const YamlNode& node, const std::string& name, bool keeps_empty,
+             ForeignFields& fields) {
   if (node.kind == YamlNode::Kind::mapping) {
+    if (keeps_empty && node.entries.empty() && !name.empty())
+      fields.add(name, {"{}", node.mark.text()});
     for (const YamlEntry& entry : node.entries)
-      collect(entry.value, name.empty() ? entry.key : name + "." + entry.key, fields);
+      collect(entry.value, name.empty() ? entry.key : name + "." + entry.key, keeps_empty, fields);
     return;
   }
   std::string text = node.text;
@@ -125,9 +128,9 @@ YamlNode foreign_tree(std::string text, const std::string& name) {
   return parse_yaml(text, std::make_shared<Origin>(Origin{name, "", true}));
 }
 
-ForeignFields fields_of(const YamlNode& tree) {
+ForeignFields fields_of(const YamlNode& tree, bool keeps_empty) {
   ForeignFields fields;
-  collect(tree, "", fields);
+  collect(tree, "", keeps_empty, fields);
   return fields;
 }
 

@@ -66,7 +66,8 @@ class ForeignFields {
 YamlNode foreign_tree(std::string text, const std::string& name);
 
 /// The scalars of a tree under dotted names: "zero_optimization.stage". Lists are one value each.
-ForeignFields fields_of(const YamlNode& tree);
+/// `keeps_empty`: mappings that hold nothing are "{}", where that means more than their absence.
+ForeignFields fields_of(const YamlNode& tree, bool keeps_empty = false);
 
 /// A key that says what is not simulated, unless it has its usual value, in lower case.
 struct UsualValue {

@@ -9,53 +9,48 @@ namespace tessera {
 namespace {
 
 /// What a program is, and the profile that comes nearest; "": its steps are of another kind.
+/// `reader`: which import reads its files; "": none.
 struct Program {
-  std::string_view name, what, profile;
+  std::string_view name, what, profile, reader;
 };
 
-constexpr Program kAxolotl{"axolotl", "Hugging Face's Trainer behind files of its own", "hf-eager"};
+constexpr Program kAxolotl{"axolotl", "Hugging Face's Trainer behind files of its own", "hf-eager",
+                           "accelerate"};
 constexpr Program kLlamaFactory{"LLaMA-Factory", "Hugging Face's Trainer behind files of its own",
-                                "hf-eager"};
-constexpr Program kTrl{"TRL", "Hugging Face's Trainer", "hf-eager"};
-constexpr Program kSwift{"ms-swift", "Hugging Face's Trainer", "hf-eager"};
-constexpr Program kUnsloth{"Unsloth", "one GPU with Triton kernels of its own", "hf-eager"};
-constexpr Program kTorchtune{"torchtune", "FSDP2 in bf16 throughout", "torchtune"};
-constexpr Program kLitgpt{"litgpt", "PyTorch FSDP by Lightning Fabric", "fsdp"};
+                                "hf-eager", "accelerate"};
+constexpr Program kTrl{"TRL", "Hugging Face's Trainer", "hf-eager", ""};
+constexpr Program kSwift{"ms-swift", "Hugging Face's Trainer", "hf-eager", ""};
+constexpr Program kUnsloth{"Unsloth", "one GPU with Triton kernels of its own", "hf-eager", ""};
+constexpr Program kTorchtune{"torchtune", "FSDP2 in bf16 throughout", "torchtune", ""};
+constexpr Program kLitgpt{"litgpt", "PyTorch FSDP by Lightning Fabric", "fsdp", ""};
 constexpr Program kLightning{"Lightning", "PyTorch's DDP or FSDP around a model of one's own",
-                             "fsdp"};
-constexpr Program kNemo{"NeMo", "Megatron-Core behind Lightning or recipes", "megatron"};
-constexpr Program kBridge{"Megatron-Bridge", "Megatron-Core behind recipes", "megatron"};
-constexpr Program kAutomodel{"NeMo AutoModel", "transformers under FSDP2", "automodel"};
-constexpr Program kFoundry{"llm-foundry", "PyTorch FSDP by Composer", "llm-foundry"};
-constexpr Program kNanotron{"nanotron", "its own tensor and pipeline parallelism", "nanotron"};
-constexpr Program kNeox{"GPT-NeoX", "Megatron's layers under DeepSpeed", "megatron-deepspeed"};
-constexpr Program kColossal{"Colossal-AI", "Gemini and plug-ins of its own", "megatron"};
-constexpr Program kVerl{"verl", "reinforcement learning, whose step also generates text", ""};
-constexpr Program kVerlSft{"verl's fine-tuning", "transformers under FSDP", "fsdp"};
-constexpr Program kOpenRlhfSft{"OpenRLHF's fine-tuning", "transformers under DeepSpeed",
-                               "hf-eager"};
+                             "fsdp", ""};
+constexpr Program kNemo{"NeMo", "Megatron-Core behind Lightning or recipes", "megatron", ""};
+constexpr Program kBridge{"Megatron-Bridge", "Megatron-Core behind recipes", "megatron", ""};
+constexpr Program kAutomodel{"NeMo AutoModel", "transformers under FSDP2", "automodel", ""};
+constexpr Program kFoundry{"llm-foundry", "PyTorch FSDP by Composer", "llm-foundry", "llm-foundry"};
+constexpr Program kNanotron{"nanotron", "its own tensor and pipeline parallelism", "nanotron",
+                            "nanotron"};
+constexpr Program kNeox{"GPT-NeoX", "Megatron's layers under DeepSpeed", "megatron-deepspeed", ""};
+constexpr Program kColossal{"Colossal-AI", "Gemini and plug-ins of its own", "megatron", ""};
+constexpr Program kVerl{"verl", "reinforcement learning, whose step also generates text", "", ""};
+constexpr Program kVerlSft{"verl's fine-tuning", "transformers under FSDP", "fsdp", ""};
+constexpr Program kOpenRlhfSft{"OpenRLHF's fine-tuning", "transformers under DeepSpeed", "hf-eager",
+                               ""};
 constexpr Program kSwiftMegatron{"ms-swift", "Megatron-Core behind arguments of its own",
-                                 "megatron"};
-constexpr Program kXtuner{"XTuner", "transformers behind files of its own", "hf-eager"};
-constexpr Program kRay{"Ray", "workers that run a loop of one's own", "hf-eager"};
+                                 "megatron", ""};
+constexpr Program kXtuner{"XTuner", "transformers behind files of its own", "hf-eager", ""};
+constexpr Program kRay{"Ray", "workers that run a loop of one's own", "hf-eager", ""};
 constexpr Program kOpenRlhf{"OpenRLHF", "reinforcement learning, whose step also generates text",
-                            ""};
+                            "", ""};
 
 /// By a key that no scenario has. The first that is there counts: many have a tokenizer.
 struct FileKey {
   std::string_view key;
   const Program& program;
 };
-constexpr std::array<FileKey, 16> kFileKeys{{
-    {"base_model", kAxolotl},
-    {"finetuning_type", kLlamaFactory},
-    {"model_name_or_path", kTrl},
+constexpr std::array<FileKey, 8> kFileKeys{{
     {"actor_rollout_ref", kVerl},
-    {"data_stages", kNanotron},
-    {"tokens", kNanotron},
-    {"device_train_microbatch_size", kFoundry},
-    {"global_train_batch_size", kFoundry},
-    {"max_seq_len", kFoundry},
     {"checkpoint_dir", kLitgpt},
     {"tokenizer_dir", kLitgpt},
     {"lora_r", kLitgpt},
@@ -141,6 +136,22 @@ Problem problem_of(const std::string& where, const std::string& what, const Prog
           way_around(program)};
 }
 
+/// Of a program whose files are read.
+Problem problem_of_file(const std::string& where, const ShellCommand& command,
+                        const Program& program) {
+  const auto file = std::ranges::find_if(command.words, [](const ShellWord& word) {
+    return word.text.ends_with(".yaml") || word.text.ends_with(".yml") ||
+           word.text.ends_with(".json");
+  });
+  const bool named = file != command.words.end();
+  return {where,
+          "starts " + std::string(program.name) +
+              (named ? " with " + file->text + ", which is not there, or holds no training"
+                     : " without a file (YAML) that is read"),
+          "put it beside the script, or give it by itself: tessera import " +
+              std::string(program.reader) + " FILE"};
+}
+
 /// A word's last part: "unsloth-cli.py" of "tools/unsloth-cli.py", "lightning_train" of none.
 std::string last_name(const std::string& word) {
   return word.starts_with("-") ? word : std::filesystem::path(word).filename().string();
@@ -193,9 +204,10 @@ std::optional<Problem> problem_of_foreign_program(const ShellScript& script,
     const bool prepares = first == "echo" || first == "cd" || first == "pip" || first == "git" ||
                           first == "export" || first == "source" || first == "mkdir";
     const Program* program = prepares ? nullptr : program_of(command);
+    const std::string where = name + ":" + std::to_string(command.words.front().line);
     if (program)
-      return problem_of(name + ":" + std::to_string(command.words.front().line), "starts",
-                        *program);
+      return program->reader.empty() ? problem_of(where, "starts", *program)
+                                     : problem_of_file(where, command, *program);
   }
   return std::nullopt;
 }

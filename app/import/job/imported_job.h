@@ -79,6 +79,14 @@ ImportedJob import_trainer_file(const std::string& text, const std::string& name
 ImportedJob import_torchtitan(const std::string& text, const std::string& name,
                               const JobOptions& options);
 
+/// nanotron's file (YAML), which describes the model.
+ImportedJob import_nanotron(const std::string& text, const std::string& name,
+                            const JobOptions& options);
+
+/// llm-foundry's training file (YAML). It describes MPT; of other models `options.model` has to.
+ImportedJob import_foundry(const std::string& text, const std::string& name,
+                           const JobOptions& options);
+
 /// A launch script of torchtitan, which names the job file, and may change what it says
 /// (--training.seq_len 4096); else one of Megatron-LM. Scripts that start accelerate or DeepSpeed
 /// are refused with the file to give instead.

@@ -7,6 +7,8 @@
 
 #include "app/import/job/foreign_programs.h"
 #include "app/import/job/imported_job.h"
+#include "app/import/job/launch/configured_launch.h"
+#include "app/import/job/launch/job_files.h"
 #include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/script_environment.h"
 #include "app/import/job/toml_fields.h"
@@ -33,9 +35,7 @@ struct JobFile {
 
 /// Where it is, from the script's folder; beside the script where only its name fits.
 fs::path found_file(const JobFile& job, const JobOptions& options) {
-  const fs::path folder = options.folder.empty() ? fs::path(".") : options.folder;
-  for (const fs::path& path : {folder / job.file, folder / fs::path(job.file).filename()})
-    if (fs::is_regular_file(path)) return path;
+  if (const auto path = file_of_script(job.file, options)) return *path;
   const std::string gpus = job.gpus > 0 ? " --gpus " + std::to_string(job.gpus) : "";
   throw InputError(
       {job.where, job.what + " names " + job.file + ", which is not there",
@@ -185,8 +185,10 @@ std::optional<ImportedJob> job_of_another(const std::string& text, const ShellSc
                                [](const ShellWord& word) { return word.text == "--num-layers"; });
   });
   if (is_megatron) return std::nullopt;
+  if (auto job = configured_job(text, script, name, options)) return job;
+  if (auto job = trainer_job(text, script, name, options, true)) return job;
   if (auto foreign = problem_of_foreign_program(script, name)) throw InputError({*foreign});
-  return trainer_job(text, script, name, options);
+  return trainer_job(text, script, name, options, false);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "sim/scenario/rules/counts.h"
 #include "sim/scenario/rules/rules.h"
+#include "workloads/parallel/cost_split.h"
 #include "workloads/sharding.h"
 
 namespace tessera {
@@ -31,13 +32,14 @@ void check_tensor(const Scenario& scenario, Problems& problems) {
   if (broken != std::end(wholes)) check_divides(tensor, *broken, allowed, problems);
 }
 
-/// Only the plain split: schedule_rules.cpp has the rules of the others.
+/// Only the plain split: schedule_rules.cpp has the rules of the others, and of stages that a
+/// framework fills by cost.
 void check_pipeline(const Scenario& scenario, Problems& problems) {
   const StageSplit& split = scenario.step.split;
   const bool even = split.layers_per_stage.empty() && split.first_stage_layers == 0 &&
                     split.last_stage_layers == 0 && !split.embedding_as_layer &&
                     !split.head_as_layer;
-  if (!even || scenario.step.layout.virtual_stages > 1) return;
+  if (!even || scenario.step.layout.virtual_stages > 1 || uses_cost_split(scenario.step)) return;
   const Count pipeline{"parallelism.pipeline", scenario.step.layout.pipeline};
   const Count layers{"model.layers", scenario.model.layers};
   const auto allowed = divisors(layers.value, scenario.cluster.gpu_count());

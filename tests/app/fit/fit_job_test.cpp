@@ -49,6 +49,13 @@ TEST_F(FitJobs, FilesAreToldApartByWhatTheyHold) {
             JobKind::trainer);
   EXPECT_EQ(job_kind(file("h.yaml", "per_device_train_batch_size: 2\n"), catalog),
             JobKind::trainer);
+  EXPECT_EQ(job_kind(file("a.yml", "lora_r: 8\nbase_model: x/y\n"), catalog), JobKind::trainer);
+  EXPECT_EQ(job_kind(file("f.yaml", "model_name_or_path: x\nfinetuning_type: lora\n"), catalog),
+            JobKind::trainer);
+  EXPECT_EQ(job_kind(file("n.yaml", "parallelism: {dp: 8}\ntokens: {}\n"), catalog),
+            JobKind::nanotron);
+  EXPECT_EQ(job_kind(file("c.yaml", "max_seq_len: 2048\ntrain_loader: {}\n"), catalog),
+            JobKind::foundry);
   EXPECT_EQ(job_kind(file("m.yaml", "family: llama\nlayers: 2\n"), catalog), JobKind::model);
   EXPECT_EQ(job_kind(file("s.yaml", "model: gpt2\ntraining: {}\n"), catalog), JobKind::scenario);
   EXPECT_EQ(job_kind(file("t.toml", "[model]\n"), catalog), JobKind::torchtitan);
@@ -64,13 +71,9 @@ TEST_F(FitJobs, FilesOfOtherTrainersAreRefusedByTheirName) {
     }
     return std::string("read");
   };
-  EXPECT_NE(refusal("a.yaml", "lora_r: 8\nbase_model: x/y\n")
-                .find("a.yaml:2:1: base_model: a file "
-                      "of axolotl"),
+  EXPECT_NE(refusal("a.yaml", "lora_r: 8\ncheckpoint_dir: c\n")
+                .find("a.yaml:2:1: checkpoint_dir: a file of litgpt"),
             std::string::npos);
-  EXPECT_NE(
-      refusal("f.yaml", "model_name_or_path: x\nfinetuning_type: lora\n").find("LLaMA-Factory"),
-      std::string::npos);
   EXPECT_NE(refusal("n.yaml", "trainer: {}\nmodel: {tensor_model_parallel_size: 2}\n").find("NeMo"),
             std::string::npos);
   EXPECT_NE(refusal("l.yaml", "trainer: {}\nmodel: {}\n").find("Lightning"), std::string::npos);

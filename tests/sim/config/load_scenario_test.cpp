@@ -85,6 +85,14 @@ TEST_F(LoadScenario, SaysThatNanotronsHeadHasMovedToTheLoss) {
   EXPECT_THAT(lines("32000", "false"), Not(Contains(HasSubstr("the head is on the last"))));
 }
 
+// The rule of equal stages is not theirs.
+TEST_F(LoadScenario, StagesThatAreFilledByCostNeedNotDivideTheLayers) {
+  const Scenario scenario = load("configs/scenarios/llama-3-8b_8xh100_tp8_bf16.yaml",
+                                 {"training.framework=nanotron", "model.layers=10",
+                                  "parallelism.tensor=2", "parallelism.pipeline=3"});
+  EXPECT_EQ(scenario.step.layout.pipeline, 3);
+}
+
 TEST_F(LoadScenario, OverridesReplaceFieldsAndTheLaterOneWins) {
   const Scenario scenario =
       load(kDataParallel, {"parallelism.tensor=2", "parallelism.tensor=4", "parallelism.data=1"});

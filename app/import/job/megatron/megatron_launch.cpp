@@ -7,6 +7,7 @@
 
 #include "app/import/job/foreign_programs.h"
 #include "app/import/job/megatron/megatron_arguments.h"
+#include "app/import/job/megatron/megatron_stranger.h"
 
 namespace tessera {
 namespace {
@@ -359,7 +360,11 @@ std::vector<MegatronLaunch> megatron_launches(const std::string& text, const She
     const std::vector<ShellWord>& words = command.words;
     if (auto other = problem_of_another(words, name))
       others.push_back(std::move(*other));
-    else if (is_of_training(words) && !words.front().text.starts_with("--"))
+    else if (!is_of_training(words) || words.front().text.starts_with("--"))
+      continue;
+    else if (auto stranger = problem_of_stranger(words, program_at(words), name))
+      others.push_back(std::move(*stranger));
+    else
       launches.push_back(launch_of(command, source));
   }
   keep_surest(launches);

@@ -123,8 +123,8 @@ class TrainerAdapters {
     if ((mixed != "bf16" && mixed != "fp16") || kind_ == "DEEPSPEED") return;
     for (const char* part : {"parameters", "gradients", "reduce", "optimizer_states"})
       draft_.set(std::string("training.mixed_precision.") + part, mixed);
-    draft_.assume("norms, embedding, head and adapters in " + mixed +
-                  " beside weights in 4 bits, as TRL casts them");
+    draft_.assume("norms, embedding, head and adapters count in " + mixed +
+                  " beside weights in 4 bits: TRL casts them so");
   }
 
   /// FSDP and DeepSpeed hold all weights in one format.

@@ -129,6 +129,48 @@ inline constexpr std::array kRules{
     UsualValue{"--load_in_8bit", "false", "keeps weights in 8 bits, which is not simulated"},
 };
 
+/// Those that the importer asks for, to tell misspellings from them.
+inline constexpr auto kRead = std::to_array<std::string_view>({
+    "--model_name_or_path",
+    "--per_device_train_batch_size",
+    "--gradient_accumulation_steps",
+    "--gradient_checkpointing",
+    "--gradient_checkpointing_kwargs",
+    "--bf16",
+    "--fp16",
+    "--tf32",
+    "--deepspeed",
+    "--fsdp",
+    "--fsdp_config",
+    "--optim",
+    "--max_grad_norm",
+    "--torch_compile",
+    "--torch_compile_mode",
+    "--torch_compile_backend",
+    "--torch_dtype",
+    "--dtype",
+    "--attn_implementation",
+    "--ddp_bucket_cap_mb",
+    "--packing",
+    "--packing_strategy",
+    "--use_peft",
+    "--lora_r",
+    "--lora_alpha",
+    "--lora_dropout",
+    "--lora_target_modules",
+    "--lora_modules_to_save",
+    "--use_dora",
+    "--use_rslora",
+    "--load_in_4bit",
+    "--bnb_4bit_quant_type",
+    "--use_bnb_nested_quant",
+    "--max_seq_length",
+    "--max_length",
+    "--block_size",
+    "--model_max_length",
+    "--cutoff_len",
+});
+
 /// Programs whose step does more than train one model, by a part of their name.
 inline constexpr auto kOtherPrograms = std::to_array<std::string_view>(
     {"dpo", "ppo", "grpo", "rloo", "reward", "rlhf", "orpo", "kto", "gkd", "distill", "cpo", "bco",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,12 +12,19 @@
 namespace tessera {
 namespace {
 
-/// One of them is enough, and none of the others may be there: axolotl's, LLaMA-Factory's and
-/// verl's.
+/// One of them is enough, and none of the others may be there: verl's.
 constexpr std::array<std::string_view, 2> kOfTrainer{"model_name_or_path",
                                                      "per_device_train_batch_size"};
-constexpr std::array<std::string_view, 5> kOfOthers{"base_model", "finetuning_type", "stage",
-                                                    "template", "actor_rollout_ref"};
+constexpr std::array<std::string_view, 1> kOfOthers{"actor_rollout_ref"};
+
+/// Beside one of the Trainer's.
+constexpr std::array<std::string_view, 3> kOfLlamaFactory{"finetuning_type", "stage", "template"};
+/// By itself.
+constexpr std::string_view kOfAxolotl = "base_model";
+
+bool has_any(const YamlNode& tree, std::span<const std::string_view> keys) {
+  return std::ranges::any_of(keys, [&](std::string_view key) { return tree.find(key); });
+}
 
 bool says_nothing(const YamlNode& value) {
   if (value.kind == YamlNode::Kind::null) return true;
@@ -47,21 +55,33 @@ std::string option_text(const YamlNode& value) {
 
 }  // namespace
 
-bool holds_trainer_arguments(const YamlNode& tree) {
-  const auto has = [&](std::string_view key) { return tree.find(key) != nullptr; };
-  return std::ranges::any_of(kOfTrainer, has) && std::ranges::none_of(kOfOthers, has);
+TrainerFileKind trainer_file_kind(const YamlNode& tree) {
+  if (has_any(tree, kOfOthers)) return TrainerFileKind::none;
+  if (tree.find(kOfAxolotl)) return TrainerFileKind::axolotl;
+  if (!has_any(tree, kOfTrainer)) return TrainerFileKind::none;
+  return has_any(tree, kOfLlamaFactory) ? TrainerFileKind::llama_factory : TrainerFileKind::trainer;
 }
 
-ForeignFields trainer_arguments(const YamlNode& tree) {
-  ForeignFields arguments;
+bool holds_trainer_arguments(const YamlNode& tree) {
+  return trainer_file_kind(tree) != TrainerFileKind::none;
+}
+
+TrainerArguments trainer_arguments(const YamlNode& tree) {
+  const TrainerFileKind kind = trainer_file_kind(tree);
+  const std::string prefix = kind == TrainerFileKind::trainer ? "--" : "";
+  ForeignFields fields;
   for (const YamlEntry& entry : tree.entries) {
     const bool holds = entry.value.kind == YamlNode::Kind::mapping;
     if (entry.key == "deepspeed" && holds)
       throw InputError({entry.mark.text(), "deepspeed holds a configuration itself",
                         "write it into a file, and the file's name here"});
     if (!says_nothing(entry.value))
-      arguments.add("--" + entry.key, {option_text(entry.value), entry.mark.text()});
+      fields.add(prefix + entry.key, {option_text(entry.value), entry.mark.text()});
   }
+  if (kind == TrainerFileKind::llama_factory) return llama_factory_arguments(std::move(fields));
+  if (kind == TrainerFileKind::axolotl) return axolotl_arguments(std::move(fields));
+  TrainerArguments arguments;
+  arguments.fields = std::move(fields);
   return arguments;
 }
 

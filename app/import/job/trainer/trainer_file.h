@@ -1,16 +1,19 @@
 #pragma once
 
-#include "app/import/job/foreign_fields.h"
+#include "app/import/job/trainer/trainer_dialect.h"
 #include "sim/config/files/yaml_tree.h"
 
 namespace tessera {
 
-/// Whether `tree` holds arguments of Hugging Face's Trainer, as HfArgumentParser and TRL's parser
-/// take them from a file; not those of programs around it, which have names of their own beside.
+/// Whose arguments a file holds: Hugging Face's Trainer's, as HfArgumentParser and TRL's parser
+/// take them, or those of a program around it that are translated.
+enum class TrainerFileKind { none, trainer, llama_factory, axolotl };
+TrainerFileKind trainer_file_kind(const YamlNode& tree);
+
 bool holds_trainer_arguments(const YamlNode& tree);
 
-/// The arguments as options ("--bf16"); those without a value are left out. Throws InputError where
-/// one holds a configuration that is read from files alone.
-ForeignFields trainer_arguments(const YamlNode& tree);
+/// The arguments as the Trainer's options ("--bf16"). Throws InputError where one holds a
+/// configuration that is read from files alone.
+TrainerArguments trainer_arguments(const YamlNode& tree);
 
 }  // namespace tessera

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "app/import/job/accelerate_job.h"
 #include "app/import/job/deepspeed_config.h"
+#include "app/import/job/launch/job_files.h"
 #include "app/import/job/megatron/megatron_launch.h"
 #include "app/import/job/trainer/trainer_arguments.h"
+#include "app/import/job/trainer/trainer_command.h"
 #include "app/import/job/trainer/trainer_file.h"
 #include "app/import/job/trainer/trainer_kind.h"
 #include "app/import/job/trainer/trainer_program.h"
@@ -23,35 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kUsualSequences = 8;  // per_device_train_batch_size
-
-bool has_word(const ShellCommand& command, std::string_view word) {
-  return std::ranges::any_of(command.words, [&](const ShellWord& one) { return one.text == word; });
-}
-
-/// What "conda run -n NAME" runs: its options are not the launcher's.
-ShellCommand without_conda(ShellCommand command) {
-  constexpr std::string_view kRunners[] = {"conda", "mamba", "micromamba"};
-  constexpr std::string_view kStarts[] = {"python", "python3", "torchrun", "accelerate",
-                                          "deepspeed"};
-  const auto is_one_of = [](const auto& words) {
-    return [&](const ShellWord& word) {
-      return std::ranges::find(words, word.text) != std::end(words);
-    };
-  };
-  const auto runner = std::ranges::find_if(command.words, is_one_of(kRunners));
-  if (runner == command.words.end()) return command;
-  const auto start = std::find_if(runner, command.words.end(), is_one_of(kStarts));
-  if (start != command.words.end()) command.words.erase(runner, start);
-  return command;
-}
-
-/// One of its arguments is enough, in each of the three ways that it is launched.
-bool is_of_trainer(const ShellCommand& command) {
-  return std::ranges::any_of(command.words, [](const ShellWord& one) {
-    const std::string name = one.text.substr(0, one.text.find('='));
-    return name == "--per_device_train_batch_size" || name == "--model_name_or_path";
-  });
-}
 
 /// accelerate's name of a key of its command line: "--fsdp_offload_params", "--zero_stage".
 std::string accelerate_key(const std::string& option) {
@@ -81,9 +55,13 @@ class TrainerJob {
   enum class Launcher { accelerate, deepspeed, processes, python, file };
 
   /// Arguments that a file holds; those of the command line go over them.
-  void take(ForeignFields arguments) {
-    fields_ = std::move(arguments);
+  void take(TrainerArguments arguments) {
+    fields_ = std::move(arguments.fields);
     has_file_ = true;
+    is_of_another_ = arguments.is_of_another;
+    notes_ = std::move(arguments.assumed);
+    std::ranges::move(arguments.ignored, std::back_inserter(options_.left_aside));
+    std::ranges::move(arguments.approximate, std::back_inserter(options_.left_out));
   }
 
   ImportedJob read(Launcher launcher) {
@@ -93,7 +71,7 @@ class TrainerJob {
     const TrainerCommand command{launch_.program, launch_.where, script_,
                                  launcher == Launcher::file};
     refuse_other_trainings(command, fields_);
-    notes_ = notes_on_program(command, fields_);
+    if (!is_of_another_) notes_ = notes_on_program(command, fields_);
     const bool has_launcher = launcher != Launcher::accelerate && launcher != Launcher::file;
     if (has_launcher) read_processes(launcher);
     read_distribution();
@@ -109,6 +87,18 @@ class TrainerJob {
     ImportedJob job = import_accelerate_fields(std::move(fields_), name_, options_, program);
     job.kind = "job of Hugging Face's Trainer";
     return job;
+  }
+
+  /// The arguments of the command line are LLaMA-Factory's, as those of its files are.
+  void take_as_of_llama_factory() {
+    ForeignFields plain;
+    for (const auto& [option, value] : launch_.arguments.values()) {
+      std::string key = option.substr(2);
+      std::ranges::replace(key, '-', '_');
+      plain.add(key, {value.text.empty() ? "true" : value.text, value.where});
+    }
+    launch_.arguments = {};
+    take(llama_factory_arguments(std::move(plain)));
   }
 
  private:
@@ -154,9 +144,7 @@ class TrainerJob {
   }
 
   fs::path found(const std::string& file, const char* option) const {
-    const fs::path folder = options_.folder.empty() ? fs::path(".") : options_.folder;
-    for (const fs::path& path : {folder / file, folder / fs::path(file).filename()})
-      if (!is_unknown(file) && fs::is_regular_file(path)) return path;
+    if (const auto path = file_of_script(file, options_)) return *path;
     throw InputError({launch_.where,
                       std::string(option) + " names " + file + ", which is not there",
                       "put it beside the script"});
@@ -168,12 +156,20 @@ class TrainerJob {
     const std::int64_t nodes = nodes_of(launch_, script_.variables);
     if (nodes > 0) put("num_machines", std::to_string(nodes), launch_.where);
     if (gpus > 0) return put("num_processes", std::to_string(gpus), launch_.where);
-    if (launcher == Launcher::deepspeed || options_.gpus > 0) return;
+    if (launcher == Launcher::deepspeed || options_.gpus > 0) return need_gpus();
     put("num_processes", "1", launch_.where);
     notes_.push_back(launcher == Launcher::python
                          ? "one GPU: python starts one process (where it sees several GPUs the "
                            "Trainer uses DataParallel, which is not simulated)"
                          : "one GPU: torchrun starts one process where it is not told how many");
+  }
+
+  /// Of programs around the Trainer, which take all GPUs that there are.
+  void need_gpus() const {
+    if (!is_of_another_ || options_.gpus > 0 || options_.cluster_gpus > 0) return;
+    throw InputError({launch_.where,
+                      "starts on all GPUs that it sees, and nothing says how many they are",
+                      "add --gpus, or --cluster"});
   }
 
   /// --deepspeed and --fsdp choose, else the launcher.
@@ -305,26 +301,10 @@ class TrainerJob {
   JobOptions options_;
   ForeignFields fields_;
   std::vector<std::string> notes_;
-  bool has_file_ = false;     ///< of arguments
-  bool is_own_batch_ = true;  ///< no option of the import gives another
+  bool has_file_ = false;       ///< of arguments
+  bool is_of_another_ = false;  ///< of a program around the Trainer
+  bool is_own_batch_ = true;    ///< no option of the import gives another
 };
-
-/// Of arguments: behind the program (HfArgumentParser), or behind --config (TRL's parser). Nothing
-/// where there is none, or it holds something else.
-std::optional<YamlNode> arguments_file(const ShellCommand& command, const JobOptions& options) {
-  const fs::path folder = options.folder.empty() ? fs::path(".") : options.folder;
-  for (std::size_t i = 1; i < command.words.size(); ++i) {
-    const std::string& before = command.words[i - 1].text;
-    const fs::path file = folder / command.words[i].text;
-    const std::string extension = file.extension().string();
-    const bool is_file = extension == ".json" || extension == ".yaml" || extension == ".yml";
-    const bool is_behind = before == "--config" || before.ends_with(".py");
-    if (!is_file || !is_behind || !fs::is_regular_file(file)) continue;
-    YamlNode tree = foreign_tree(read_text_file(file), shown_path(file));
-    if (holds_trainer_arguments(tree)) return tree;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -339,11 +319,13 @@ ImportedJob import_trainer_file(const std::string& text, const std::string& name
 }
 
 std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScript& script,
-                                       const std::string& name, const JobOptions& options) {
+                                       const std::string& name, const JobOptions& options,
+                                       bool of_another) {
   using Launcher = TrainerJob::Launcher;
   for (const ShellCommand& command : script.commands) {
-    const std::optional<YamlNode> file = arguments_file(command, options);
-    if (!is_of_trainer(command) && !file) continue;
+    const auto file = arguments_file(command, script, name, options);
+    const bool is_another = starts_another(command, file);
+    if (is_another != of_another || (!is_of_trainer(command) && !file)) continue;
     // srun's options ahead of accelerate are not accelerate's.
     ShellCommand own = without_conda(command);
     const bool by_accelerate = has_word(command, "accelerate") && has_word(command, "launch");
@@ -354,12 +336,17 @@ std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScrip
     const bool is_several = has_word(command, "torch.distributed.run") ||
                             has_word(command, "torch.distributed.launch") ||
                             has_word(command, "srun") || has_word(command, "mpirun");
-    const Launcher launcher = by_accelerate                    ? Launcher::accelerate
-                              : has_word(command, "deepspeed") ? Launcher::deepspeed
-                              : is_plain && !is_several        ? Launcher::python
-                                                               : Launcher::processes;
-    TrainerJob job(launch_of_command(own, text, script, name), script, name, options);
-    if (file) job.take(trainer_arguments(*file));
+    const Launcher launcher = by_accelerate              ? Launcher::accelerate
+                              : starts_all_gpus(command) ? Launcher::deepspeed
+                              : is_plain && !is_several  ? Launcher::python
+                                                         : Launcher::processes;
+    MegatronLaunch launch = launch_of_command(own, text, script, name);
+    if (is_another && launcher == Launcher::deepspeed) add_counts(script, launch);
+    TrainerJob job(std::move(launch), script, name, options);
+    if (file)
+      job.take(trainer_arguments(*file));
+    else if (is_another)
+      job.take_as_of_llama_factory();
     return job.read(launcher);
   }
   return std::nullopt;

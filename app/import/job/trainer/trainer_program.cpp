@@ -5,11 +5,13 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "app/import/job/deepspeed_config.h"
 #include "app/import/job/trainer/trainer_adapters.h"
 #include "app/import/job/trainer/trainer_arguments.h"
 #include "hw/units/lower_case.h"
+#include "sim/config/suggest.h"
 #include "workloads/model_spec.h"
 
 namespace tessera {
@@ -208,6 +210,13 @@ void read_data(ScenarioDraft& draft, ForeignFields& in) {
     draft.ignore(batches + ", no more than training");
 }
 
+std::string hint_for_argument(const std::string& key) {
+  const std::vector<std::string> known(trainer::kRead.begin(), trainer::kRead.end());
+  const std::string best = nearest(key, known);
+  return best.empty() ? "take it out of the script where it does not"
+                      : "write " + best.substr(2) + " if that is meant";
+}
+
 /// Arguments that nothing has asked for: harmless, refused, or not known.
 void judge_arguments(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
   for (const UsualValue& rule : trainer::kRules) {
@@ -229,7 +238,7 @@ void judge_arguments(ScenarioDraft& draft, ForeignFields& in, const JobOptions& 
     else
       leave_out_value(draft, in, options, key,
                       "is not known: whether the step depends on it cannot be told",
-                      "take it out of the script where it does not");
+                      hint_for_argument(key));
   }
 }
 
