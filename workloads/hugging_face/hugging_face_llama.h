@@ -136,7 +136,8 @@ void read_t5(ConfigReader& in, ModelSpec& model);
 /// one). Sets nothing where no layer has a window.
 void read_window(ConfigReader& in, ModelSpec& model, std::int64_t window, std::int64_t pattern);
 /// The same by the keys that most files have: sliding_window, max_window_layers (from there on),
-/// use_sliding_window; `by_default`: whether a file without that key means its window.
+/// use_sliding_window; `by_default`: whether a file without that key means its window. Where it
+/// does not, layers from the 28th on have one unless the file says otherwise.
 void read_usual_window(ConfigReader& in, ModelSpec& model, bool by_default);
 /// Where there are windows: layers without one have no positions either.
 void leave_full_layers_unturned(ModelSpec& model);
