@@ -74,11 +74,18 @@ ReadFamily family_of(const json& object, const ConfigPlaces& places, const std::
 void judge_head(ConfigReader& in, const std::string& architecture) {
   static constexpr std::array<std::string_view, 6> kLanguageModels{
       "ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForPreTraining", "ForConditionalGeneration",
-      "Model"};
+      "ChatGLMModel"};
   const bool is_one = architecture.empty() || std::ranges::any_of(kLanguageModels, [&](auto end) {
                         return architecture.ends_with(end);
                       });
   if (is_one) return;
+  if (architecture.ends_with("EncoderModel"))
+    return in.leave_out("architectures",
+                        "has " + architecture + ": an encoder without its decoder is not simulated",
+                        "name the model of both");
+  if (architecture.ends_with("Model"))
+    return in.approximate(in.prefix() + "architectures: " + architecture +
+                          " has no head; a language model's is simulated behind it");
   in.leave_out("architectures",
                "has " + architecture + ": its head is not simulated, but a language model's",
                "name the language model");

@@ -181,6 +181,15 @@ TEST(HuggingFaceConfig, WhatNoFamilyExpressesIsRefusedByName) {
   refused(R"("wild_new_field": [1])", "wild_new_field = a list is not known");
 }
 
+TEST(HuggingFaceConfig, AHeadThatTheModelLacksIsSaid) {
+  const std::string file = llama(R"("architectures": ["MistralModel"])", "mistral");
+  const HuggingFaceModel read = read_hugging_face_config(file, "config.json");
+  ASSERT_EQ(read.approximations.size(), 1U);
+  EXPECT_THAT(read.approximations.front(), HasSubstr("MistralModel has no head; a language model"));
+  EXPECT_THAT(test::config_error(llama(R"("architectures": ["T5EncoderModel"])")),
+              HasSubstr("has T5EncoderModel: an encoder without its decoder is not simulated"));
+}
+
 TEST(HuggingFaceConfig, WhatChangesNothingIsListed) {
   const HuggingFaceModel read = read_hugging_face_config(
       llama(R"("architectures": ["LlamaForCausalLM"], "rope_theta": 5e5, "bos_token_id": 1,
