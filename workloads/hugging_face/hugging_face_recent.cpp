@@ -54,7 +54,7 @@ void read_ernie4_5(ConfigReader& in, ModelSpec& model) {
 void read_hunyuan_dense(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.qk_norm = in.flag_or("use_qk_norm", true);
-  in.has("attention_head_dim");
+  ignore_of_hunyuan(in, "HunYuanDenseV1ForCausalLM");
   if (in.dimension_or("num_experts", 1) > 1)
     in.fail("num_experts", "is more than 1", "models with experts are hunyuan_v1_moe");
   in.has("num_shared_expert");
