@@ -173,6 +173,39 @@ TEST(ChosenTokens, InInferenceNothingLearns) {
                    kSequence * (w.projections + w.index_projections + w.index + w.attention));
 }
 
+StepOptions over_two_ranks() {
+  StepOptions options = step();
+  options.layout.tensor = 2;
+  options.layout.sequence_parallel = true;
+  return options;
+}
+
+/// Of two tensor-parallel ranks each has half of the heads and of the feed-forward, reads half of
+/// the sequence into the ranks, and runs the whole indexer.
+TEST(ChosenTokens, TensorParallelRanksShareHeadsButNotTheIndexer) {
+  const StepOptions options = over_two_ranks();
+  EXPECT_EQ(test::refusal(chosen(), options), "");
+  const Block layer = layer_of(chosen(), options);
+  const Work w = work_of_token();
+  EXPECT_DOUBLE_EQ(
+      total(layer.forward).gemm_flops.value(),
+      kSequence * ((w.projections + w.attention + w.target) / 2 + w.index_projections + w.index));
+  const std::int64_t ranks = (kHidden + 1) * (kQueryRank + kRank) + kHidden * kRope;
+  const std::int64_t shared = ranks + 2 * kHidden + kIndexMatrices + 2 * kIndexDim;
+  EXPECT_EQ(2 * layer.parameters, layer_of(chosen()).parameters + shared);
+  const auto bytes = [&](const std::vector<GraphOp>& ops, const std::string& name) {
+    std::int64_t sum = 0;
+    for (const GraphOp& op : ops)
+      if (op.name == name) sum += op.bytes.value();
+    return sum;
+  };
+  EXPECT_EQ(bytes(layer.forward, "attention.sparse.target.all_reduce"), 4 * kSequence * kTopk);
+  EXPECT_EQ(bytes(layer.forward, "index.hidden.all_gather"), 2 * kSequence * kHidden);
+  EXPECT_EQ(bytes(layer.forward, "index.rank.all_gather"), 2 * kSequence * kQueryRank);
+  EXPECT_EQ(bytes(layer.backward, "index.hidden.grad.reduce_scatter"), 0) << "it has no gradient";
+  EXPECT_GT(bytes(layer.backward, "attention.kv.grad.reduce_scatter"), 0);
+}
+
 TEST(ChosenTokens, WhatIsNotKnownOfItIsRefused) {
   EXPECT_EQ(test::refusal(chosen(), step()), "");
   const auto without = [](auto change) {
@@ -192,7 +225,7 @@ TEST(ChosenTokens, WhatIsNotKnownOfItIsRefused) {
     return test::refusal(chosen(), options);
   };
   EXPECT_THAT(beside([](StepOptions& s) { s.layout.tensor = 2; }),
-              HasSubstr("parallelism.tensor: beside model.index_heads is not simulated"));
+              HasSubstr("use parallelism.sequence_parallel: true"));
   EXPECT_THAT(beside([](StepOptions& s) { s.lora_rank = 8; }), HasSubstr("training.lora_rank"));
   EXPECT_THAT(beside([](StepOptions& s) { s.mean_document = 64; }),
               HasSubstr("tokens are chosen of whole sequences"));

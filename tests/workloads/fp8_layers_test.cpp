@@ -161,6 +161,25 @@ TEST(Fp8, ScalesOfTilesAreWrittenByTheCastAndKept) {
   EXPECT_EQ(tiles.buffers - whole.buffers, Bytes(2 * of_weights));
 }
 
+/// Blocks of 32 with a scale of one byte, in either order, of inputs and of weights.
+TEST(Fp8, ScalesOfBlocksAreWrittenByTheCastAndKept) {
+  const ModelSpec llama = narrow(test::llama2_7b());
+  StepOptions step = half_step(test::megatron(), AttentionKernels::flash2, Precision::fp8);
+  step.framework.transformer_engine = true;
+  const auto layer = [&](Fp8Scaling scaling) {
+    step.framework.fp8_scaling = scaling;
+    return build_model_graph(llama, step).blocks[kLayer];
+  };
+  const Block blocks = layer(Fp8Scaling::mxfp8), whole = layer(Fp8Scaling::delayed);
+  const std::int64_t h = llama.hidden, f = llama.ffn;
+  const std::int64_t inputs = step.micro_batch * step.sequence_length * (3 * h + f) / 32;
+  const std::int64_t weights = (h * 3 * h + h * h + h * 2 * f + f * h) / 32;
+  EXPECT_EQ(bytes_of(blocks.forward, ".fp8") - bytes_of(whole.forward, ".fp8"),
+            2 * inputs + 2 * weights);
+  EXPECT_EQ(blocks.saved - whole.saved, Bytes(inputs)) << "the copies by columns";
+  EXPECT_EQ(blocks.buffers - whole.buffers, Bytes(2 * weights));
+}
+
 /// Where products read a matrix in either order a cast writes one copy: of 16 bits read, one byte
 /// written in place of two; and a weight has one copy for all micro-batches.
 TEST(Fp8, OneCopyIsBothOrdersWhereProductsTakeEither) {

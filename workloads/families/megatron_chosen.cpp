@@ -44,18 +44,25 @@ Tensor MegatronModel::turned_part(Tape& tape, const std::string& name, const Ten
   return concatenate_last(tape, name + ".join", parts[0], turned(tape, name, parts[1]));
 }
 
-/// Of `x`, the hidden state, and `source`, the rank that queries come from.
+/// Of parts that tensor-parallel ranks hold: all of it.
+Tensor MegatronModel::whole_sequence_of(Tape& tape, const std::string& name,
+                                        const Tensor& part) const {
+  return parts_ > 1 ? gather_sequence(tape, name, part, parts_) : part;
+}
+
+/// Of `x`, the hidden state, and `source`, the rank that queries come from. Every tensor-parallel
+/// rank has the whole indexer and runs it over the whole sequence.
 IndexOperands MegatronModel::index_operands(Tape& tape, const Tensor& x,
                                             const Tensor& source) const {
   const std::int64_t heads = model_.index_heads, d = model_.index_head_dim;
-  const Tensor hidden = detached(tape, x);
+  const Tensor hidden = whole_sequence_of(tape, "index.hidden", detached(tape, x));
+  const Tensor rank = whole_sequence_of(tape, "index.rank", detached(tape, source));
   const auto project = [&](const std::string& name, const Tensor& from, std::int64_t out,
                            bool exact = false) {
     const Tensor weight = tape.parameter(name + ".weight", {out, from.shape.last()});
     return linear_over_last(tape, name, from, weight, {.full_precision = exact});
   };
-  const Tensor q =
-      view(tape, project("index.q", detached(tape, source), heads * d), {s_, b_, heads, d});
+  const Tensor q = view(tape, project("index.q", rank, heads * d), {s_, b_, heads, d});
   const Tensor k = layer_norm(tape, "index.k_norm", project("index.k", hidden, d));
   const Tensor k_turned = turned_part(tape, "index.rotary.k", view(tape, k, {s_, b_, 1, d}));
   const Tensor share = project("index.weights", hidden, heads, true);
@@ -84,9 +91,10 @@ Tensor MegatronModel::chosen_attention(Tape& tape, const Tensor& x) const {
   const auto parts =
       split_last(tape, "attention.kv_down",
                  linear_over_last(tape, "attention.kv_down", x, weight, {}), {rank, rope});
-  const Tensor latent =
-      norm(tape, "attention.kv_norm", contiguous(tape, "attention.kv_copy", parts[0]));
-  const Tensor key = contiguous(tape, "attention.k_rope_copy", parts[1]);
+  const Tensor latent = whole_sequence_of(
+      tape, "attention.kv",
+      norm(tape, "attention.kv_norm", contiguous(tape, "attention.kv_copy", parts[0])));
+  const Tensor key = shared_key(tape, parts[1]);
   const auto make_queries = [=, this](Tape& t) { return absorbed_queries(t, source); };
   const Tensor q = step_.recomputes("mla_up_proj") ? tape.remade(make_queries) : make_queries(tape);
   const Tensor one = turned(tape, "rotary.k", view(tape, key, {s_, b_, 1, rope}));
@@ -94,7 +102,7 @@ Tensor MegatronModel::chosen_attention(Tape& tape, const Tensor& x) const {
       concatenate_last(tape, "attention.kv_join", latent, view(tape, one, {s_, b_, rope}));
   const IndexOperands index = index_operands(tape, x, source);
   const ChosenTokens chosen{rank, model_.index_topk,
-                            model_.index_loss && step_.mode == StepMode::training};
+                            model_.index_loss && step_.mode == StepMode::training, tensor_};
   const auto core = [=](Tape& t) {
     return attention_to_chosen(t, "attention.sparse", {q, kv}, index, chosen);
   };

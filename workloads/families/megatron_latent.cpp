@@ -33,7 +33,7 @@ Tensor MegatronModel::latent_queries(Tape& tape, const Tensor& source, bool posi
 /// The key part with positions, of the whole sequence: [s, b, rope].
 Tensor MegatronModel::shared_key(Tape& tape, const Tensor& x) const {
   const Tensor part = contiguous(tape, "attention.k_rope_copy", x);
-  return parts_ > 1 ? gather_sequence(tape, "attention.k_rope", part, parts_) : part;
+  return whole_sequence_of(tape, "attention.k_rope", part);
 }
 
 /// Keys and values of all heads from the rank, and the key that they share.

@@ -121,6 +121,7 @@ class MegatronModel {
   Tensor query_source(Tape& tape, const Tensor& x) const;
   Tensor latent_queries(Tape& tape, const Tensor& source, bool positions) const;
   Heads latent_keys(Tape& tape, const Tensor& latent, const Tensor& key, bool positions) const;
+  Tensor whole_sequence_of(Tape& tape, const std::string& name, const Tensor& part) const;
   Tensor shared_key(Tape& tape, const Tensor& x) const;
   // megatron_chosen.cpp
   Tensor turned_part(Tape& tape, const std::string& name, const Tensor& x) const;

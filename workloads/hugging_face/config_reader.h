@@ -64,9 +64,10 @@ class ConfigReader {
   }
   Activation activation_or(const char* key, Activation fallback) {
     if (!has(key)) return fallback;
-    static constexpr std::array<std::pair<const char*, Activation>, 6> kNames{
+    static constexpr std::array<std::pair<const char*, Activation>, 7> kNames{
         {{"gelu", Activation::gelu},
          {"gelu_new", Activation::gelu_new},
+         {"gelu_fast", Activation::gelu_new},
          {"gelu_pytorch_tanh", Activation::gelu},
          {"relu", Activation::relu},
          {"silu", Activation::silu},

@@ -67,24 +67,47 @@ ReadFamily family_of(const json& object, const ConfigPlaces& places, const std::
                                 ? ""
                                 : ", and architectures = " + architecture + " is unknown");
   throw InputError(Problem{places.of(prefix + "model_type"), prefix + "model_type " + what,
-                           remedy.empty() ? "supported: " + known_model_types() : remedy});
+                           remedy.empty() ? "supported: " + known_model_types() +
+                                                "; a model file says others (docs/frameworks.md)"
+                                          : remedy});
+}
+
+/// The key of the language model within a vision-language model; empty where there is none.
+std::string key_of_language_model(const json& object) {
+  for (const char* key : {"text_config", "llm_config", "language_config"}) {
+    const auto found = object.find(key);
+    if (found != object.end() && found->is_object()) return key;
+  }
+  return "";
+}
+
+/// A model_type that is known not to be simulated, whatever lies within.
+void refuse_whole(const json& object, const ConfigPlaces& places) {
+  if (!why_not_simulated(model_type_in(object)).why.empty()) family_of(object, places, "");
 }
 
 /// The head that is simulated is a language model's.
 void judge_head(ConfigReader& in, const std::string& architecture) {
   static constexpr std::array<std::string_view, 6> kLanguageModels{
       "ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForPreTraining", "ForConditionalGeneration",
-      "Model"};
+      "ChatGLMModel"};
   const bool is_one = architecture.empty() || std::ranges::any_of(kLanguageModels, [&](auto end) {
                         return architecture.ends_with(end);
                       });
   if (is_one) return;
+  if (architecture.ends_with("EncoderModel"))
+    return in.leave_out("architectures",
+                        "has " + architecture + ": an encoder without its decoder is not simulated",
+                        "name the model of both");
+  if (architecture.ends_with("Model"))
+    return in.approximate(in.prefix() + "architectures: " + architecture +
+                          " has no head; a language model's is simulated behind it");
   in.leave_out("architectures",
                "has " + architecture + ": its head is not simulated, but a language model's",
                "name the language model");
 }
 
-/// Reads the model of one object: the file, or its text_config.
+/// Reads the model of one object: the file, or the language model in it.
 void read_object(ConfigReader& in, const json& object, const ConfigPlaces& places,
                  HuggingFaceModel& out) {
   const std::string model_type = model_type_in(object);
@@ -97,6 +120,8 @@ void read_object(ConfigReader& in, const json& object, const ConfigPlaces& place
     constexpr std::int64_t kMostTokens = 1'000'000'000;
     if (in.has(key)) out.longest = in.dimension(key, kMostTokens);
   }
+  constexpr std::int64_t kOfNoPosition = 2;  // rows of RoBERTa's table
+  if (model_type.ends_with("roberta") && out.longest > kOfNoPosition) out.longest -= kOfNoPosition;
   const bool without = out.model.window == 0 && out.model.attention_pattern.empty() &&
                        out.model.layer_pattern.empty();
   if (without && out.model.family == ModelFamily::llama) {  // else a family's own
@@ -145,9 +170,9 @@ json with_defaults(json text) {
   return text;
 }
 
-void say_towers(ConfigReader& in, const json& object) {
+void say_towers(ConfigReader& in, const json& object, const std::string& language) {
   for (const auto& [key, value] : object.items()) {
-    if (!key.ends_with("_config") || key == "text_config" || !value.is_object()) continue;
+    if (!key.ends_with("_config") || key == language || !value.is_object()) continue;
     if (key == "quantization_config" || key == "generation_config") continue;
     const std::string name = key.substr(0, key.size() - std::string("_config").size());
     in.approximate(name + " tower not simulated (" + key + "): the language model alone");
@@ -159,12 +184,12 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& lines)
 }
 
 /// The language model within a vision-language model.
-void read_text_config(ConfigReader& in, const json& object, const ConfigPlaces& places,
-                      HuggingFaceModel& out) {
-  json text = with_defaults(in.object_or_empty("text_config"));
+void read_text_config(ConfigReader& in, const json& object, const std::string& key,
+                      const ConfigPlaces& places, HuggingFaceModel& out) {
+  json text = with_defaults(in.object_or_empty(key.c_str()));
   const bool ties = object.contains("tie_word_embeddings") && !text.contains("tie_word_embeddings");
   if (ties) text["tie_word_embeddings"] = object.at("tie_word_embeddings");
-  ConfigReader inner = in.inside(text, "text_config");
+  ConfigReader inner = in.inside(text, key);
   read_object(inner, text, places, out);
   append(out.harmless, judge_rest(inner));
   in.take_findings(inner);
@@ -178,15 +203,16 @@ HuggingFaceModel read_hugging_face_config(const std::string& json_text, const st
   const ConfigPlaces places{where, lines_of_keys(json_text)};
   ConfigReader in(object, places, "", lenient);
   HuggingFaceModel out;
-  const auto text = object.find("text_config");
-  const bool nested = text != object.end() && text->is_object();
+  const std::string language = key_of_language_model(object);
+  const bool nested = !language.empty();
   if (nested) {
-    read_text_config(in, object, places, out);
+    refuse_whole(object, places);
+    read_text_config(in, object, language, places, out);
   } else {
     read_object(in, object, places, out);
   }
   const bool has_tower = nested || object.contains("vision_config");
-  if (has_tower) say_towers(in, object);
+  if (has_tower) say_towers(in, object, language);
   const bool is_dit = out.model.family == ModelFamily::vision;
   out.model.name = in.text_or("_name_or_path", is_dit ? "dit" : model_type_in(object));
   append(out.harmless, judge_rest(in, has_tower));

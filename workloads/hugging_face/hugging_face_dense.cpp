@@ -110,10 +110,15 @@ void read_granite(ConfigReader& in, ModelSpec& model) {
 
 void read_minicpm(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
+  read_scales_of_minicpm(in, model);
+}
+
+void read_scales_of_minicpm(ConfigReader& in, ModelSpec& model) {
   model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
   model.embedding_scale = multiplies(in, "scale_emb");
   model.residual_scale = in.has("scale_depth");
   model.logit_scale = in.has("dim_model_base");
+  in.has("mup_denominator");  // of the learning rate
 }
 
 void read_exaone(ConfigReader& in, ModelSpec& model) {

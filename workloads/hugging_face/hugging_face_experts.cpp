@@ -120,6 +120,8 @@ void read_bailing_moe(ConfigReader& in, ModelSpec& model) {
   for (const char* within : {"routed_scaling_factor", "norm_softmax", "use_rmsnorm", "rotary_dim",
                              "max_window_layers", "multi_gate"})
     in.has(within);
+  for (const char* of_deepseek : {"scoring_func", "topk_method", "seq_aux"})
+    in.ignore(of_deepseek, "BailingMoeForCausalLM");
 }
 
 void read_olmoe(ConfigReader& in, ModelSpec& model) {
@@ -194,6 +196,33 @@ void read_ernie4_5_moe(ConfigReader& in, ModelSpec& model) {
   read_further_layers(in, model);
 }
 
+void ignore_of_hunyuan(ConfigReader& in, const char* whose) {
+  in.has("attention_head_dim");
+  for (const char* unread : {"add_classification_head",
+                             "cla_share_factor",
+                             "class_num",
+                             "dense_list",
+                             "enable_lm_head_fp32",
+                             "group_limited_greedy",
+                             "im_end_id",
+                             "im_newline_id",
+                             "im_start_id",
+                             "mask_init_id",
+                             "moe_random_routing_dropped_token",
+                             "num_media_embeds",
+                             "org_vocab_size",
+                             "pad_id",
+                             "pool_type",
+                             "position_embedding_xdrope",
+                             "sep_token",
+                             "text_end_id",
+                             "text_start_id",
+                             "video_end_id",
+                             "video_start_id",
+                             "xdrope_section"})
+    in.ignore(unread, whose);
+}
+
 void read_hunyuan_moe(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
@@ -204,12 +233,7 @@ void read_hunyuan_moe(ConfigReader& in, ModelSpec& model) {
   in.has("num_shared_expert");
   model.qk_norm = in.flag_or("use_qk_norm", true);
   model.dense_layers = count_or_none(in, "moe_layer_num_skipped");
-  in.has("attention_head_dim");
-  for (const char* unread :
-       {"cla_share_factor", "enable_lm_head_fp32", "im_end_id", "im_newline_id", "im_start_id",
-        "mask_init_id", "num_media_embeds", "org_vocab_size", "pad_id", "pool_type", "sep_token",
-        "position_embedding_xdrope", "xdrope_section"})
-    in.ignore(unread, "HunYuanMoEV1ForCausalLM");
+  ignore_of_hunyuan(in, "HunYuanMoEV1ForCausalLM");
   if (in.flag_or("moe_drop_tokens", false))
     in.leave_out("moe_drop_tokens", "drops tokens, which is not simulated here", "");
 }

@@ -71,6 +71,14 @@ void read_bert(ConfigReader& in, ModelSpec& model) {
   model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
 }
 
+/// BERT's layers; what its pre-training has besides, RoBERTa's has not.
+void read_roberta(ConfigReader& in, ModelSpec& model) {
+  read_bert(in, model);
+  in.approximate(in.prefix() +
+                 "model_type: BERT's pooler and its head for the next sentence are simulated "
+                 "besides, which RoBERTa has not");
+}
+
 void read_mixtral(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.experts = in.dimension("num_local_experts");
@@ -141,6 +149,10 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"bailing_moe", read_bailing_moe},
                                NamedReader{"bailing_moe_v2", read_bailing_moe},
                                NamedReader{"bamba", read_bamba},
+                               NamedReader{"camembert", read_roberta},
+                               NamedReader{"chatglm", read_chatglm},
+                               NamedReader{"codegen", read_gptj},
+                               NamedReader{"dbrx", read_dbrx},
                                NamedReader{"deepseek", read_deepseek_moe},
                                NamedReader{"dots1", read_dots1},
                                NamedReader{"ernie4_5", read_ernie4_5},
@@ -148,19 +160,24 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"exaone4", read_exaone4},
                                NamedReader{"glm", read_glm},
                                NamedReader{"glm4", read_glm4},
+                               NamedReader{"glm4v_text", read_glm4},
+                               NamedReader{"glm4v_moe_text", read_glm4_moe},
                                NamedReader{"granitemoe", read_granite_moe},
                                NamedReader{"granitemoeshared", read_granite_moe},
                                NamedReader{"granitemoehybrid", read_granite_hybrid},
                                NamedReader{"hunyuan_v1_dense", read_hunyuan_dense},
                                NamedReader{"hunyuan_v1_moe", read_hunyuan_moe},
+                               NamedReader{"internlm3", read_internlm3},
                                NamedReader{"jamba", read_jamba},
                                NamedReader{"kimi_linear", read_kimi_linear},
                                NamedReader{"lfm2", read_lfm2},
                                NamedReader{"lfm2_moe", read_lfm2_moe},
                                NamedReader{"llama4_text", read_llama4},
+                               NamedReader{"mamba2", read_mamba2},
                                NamedReader{"mimo", read_mimo},
                                NamedReader{"mimo_v2_flash", read_mimo_v2_flash},
                                NamedReader{"minimax_m2", read_minimax_m2},
+                               NamedReader{"minicpm3", read_minicpm3},
                                NamedReader{"ministral", read_mistral},
                                NamedReader{"ministral3", read_ministral3},
                                NamedReader{"mt5", read_t5},
@@ -168,14 +185,17 @@ constexpr std::array kFamilies{NamedReader{"baichuan", read_baichuan},
                                NamedReader{"nemotron_h", read_nemotron_h},
                                NamedReader{"olmoe", read_olmoe},
                                NamedReader{"phimoe", read_phimoe},
+                               NamedReader{"qwen", read_qwen},
                                NamedReader{"qwen3_5", read_qwen3_5},
                                NamedReader{"qwen3_5_text", read_qwen3_5},
                                NamedReader{"qwen3_5_moe", read_qwen3_5_moe},
                                NamedReader{"qwen3_5_moe_text", read_qwen3_5_moe},
                                NamedReader{"qwen3_next", read_qwen3_next},
+                               NamedReader{"roberta", read_roberta},
                                NamedReader{"seed_oss", read_seed_oss},
                                NamedReader{"smollm3", read_smollm3},
                                NamedReader{"step3_text", read_step3},
+                               NamedReader{"xlm-roberta", read_roberta},
                                NamedReader{"t5", read_t5},
                                NamedReader{"bert", read_bert},
                                NamedReader{"bloom", read_bloom},
@@ -230,24 +250,53 @@ struct Reason {
   const char* remedy = "";       ///< beyond the model_types that are read
 };
 
+constexpr const char* kEncoder =
+    "BERT's layers are simulated: write a model file of family bert with the same sizes";
+constexpr const char* kDecoder =
+    "the nearest that is simulated is a model file of family gpt2 or llama (docs/frameworks.md)";
+
 constexpr std::array kReasons{
-    Reason{"latent attention of another make", " minicpm3 longcat_flash "},
-    Reason{"experts that all tokens share", " aria "},
+    Reason{"two attentions a layer, and experts that do nothing", " longcat_flash ",
+           "the nearest that is simulated is deepseek_v3"},
+    Reason{"experts that all tokens share, in code of their own", " aria aria_text ",
+           "the nearest that is simulated is deepseek, with n_shared_experts"},
     Reason{"embeddings of each layer, and several streams between layers (AltUp, LAuReL)",
-           " gemma3n gemma3n_text "},
-    Reason{"attention in windows, with more that no family has", " gpt_neo "},
+           " gemma3n gemma3n_text ", "the nearest that is simulated is gemma3_text"},
+    Reason{"attention in windows between learned positions", " gpt_neo ", kDecoder},
+    Reason{"lightning attention (linear attention with a decay for each head)",
+           " minimax minimax_m1 minimax_text_01 ",
+           "minimax_m2, whose layers all attend, is simulated"},
     Reason{"layers of state spaces or linear attention",
-           " mamba mamba2 falcon_mamba zamba zamba2 recurrent_gemma rwkv minimax plamo2 hymba "},
-    Reason{"attention and feed-forward beside each other", " codegen "},
-    Reason{"norms or projections that no family has", " gpt_bigcode persimmon olmo dbrx "},
-    Reason{"cross-attention to images", " mllama mllama_text_model idefics "},
+           " mamba falcon_mamba zamba zamba2 recurrent_gemma rwkv rwkv5 rwkv6 rwkv7 plamo2 hymba ",
+           "simulated are Mamba-2 (mamba2, and beside attention nemotron_h, bamba, falcon_h1, "
+           "granitemoehybrid), Mamba-1 in jamba, and delta nets (qwen3_next, kimi_linear)"},
+    Reason{"a dense feed-forward beside the experts of each layer", " arctic ",
+           "the nearest that is simulated has shared experts: deepseek, with n_shared_experts"},
+    Reason{"experts between norms, with attention that is capped by a tanh", " grok-1 ",
+           "write a model file of family llama with experts, norm_placement: both and "
+           "attention_softcap: true"},
+    Reason{"attention to blocks of tokens, and a feed-forward of its own make", " phi3small ",
+           "phi3 (Phi-3 mini and medium) is simulated"},
+    Reason{"layers that a search made different", " nemotron-nas deci ",
+           "simulated is the model that it was made of: a llama of its sizes"},
+    Reason{"norms without weights", " olmo ",
+           "olmo2 is simulated; or write a model file of family llama with "
+           "norm: layer_norm_without_bias"},
+    Reason{"norms or projections that no family has", " gpt_bigcode persimmon ", kDecoder},
+    Reason{"cross-attention to images", " mllama mllama_text_model idefics ",
+           "llama without the images is simulated"},
     Reason{"an encoder with a decoder, other than T5 and Switch Transformer",
-           " umt5 longt5 bart mbart pegasus marian whisper m2m_100 nllb-moe "},
-    Reason{
-        "an encoder other than BERT",
-        " roberta xlm-roberta distilbert electra deberta deberta-v2 albert modernbert camembert "},
+           " umt5 longt5 bart mbart pegasus marian whisper m2m_100 nllb-moe ",
+           "t5, mt5 and switch_transformers are simulated"},
+    Reason{"an encoder other than BERT",
+           " distilbert electra deberta deberta-v2 albert modernbert nomic_bert ", kEncoder},
+    Reason{"two towers that are trained against each other",
+           " clip clip_text_model siglip siglip2 siglip_text_model ",
+           "family vision has image models by their architecture: vit_b_16, vit_l_16"},
     Reason{"an image model: family vision takes it by its architecture, not by a config.json",
-           " vit deit swin swinv2 convnext resnet beit clip clip_vision_model siglip "}};
+           " vit deit swin swinv2 convnext convnextv2 resnet beit dinov2 clip_vision_model "
+           "siglip_vision_model ",
+           "write model: {architecture: vit_b_16}; tessera explain model.architecture lists them"}};
 
 constexpr std::array<std::pair<std::string_view, const char*>, 48> kArchitectures{
     {{"BaichuanFor", "baichuan"},

@@ -1,6 +1,6 @@
 // Models of Mamba layers and attention layers: transformers 4.57,
-// models/{granitemoehybrid,bamba,falcon_h1,jamba}, and the code beside the weights of Nemotron-H,
-// as recalled.
+// models/{mamba2,granitemoehybrid,bamba,falcon_h1,jamba}, and the code beside the weights of
+// Nemotron-H, as recalled.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -20,6 +20,8 @@ struct MambaKeys {
 constexpr MambaKeys kOfNemotron{"mamba_num_heads", "mamba_head_dim", "ssm_state_size",
                                 "n_groups",        "conv_kernel",    "use_conv_bias",
                                 "mamba_proj_bias", "expand",         "chunk_size"};
+constexpr MambaKeys kOfMamba2{"num_heads",     "head_dim", "state_size", "n_groups",  "conv_kernel",
+                              "use_conv_bias", "use_bias", "expand",     "chunk_size"};
 constexpr MambaKeys kOfBamba{"mamba_n_heads",   "mamba_d_head", "mamba_d_state",
                              "mamba_n_groups",  "mamba_d_conv", "mamba_conv_bias",
                              "mamba_proj_bias", "mamba_expand", "mamba_chunk_size"};
@@ -93,6 +95,32 @@ void read_nemotron_h(ConfigReader& in, ModelSpec& model) {
   if (in.has("moe_shared_expert_intermediate_size"))
     model.shared_ffn = in.dimension("moe_shared_expert_intermediate_size");
   model.router_sigmoid = model.router_bias = true;
+}
+
+/// Mamba-2 in every layer, and nothing else. No layer has the heads and the feed-forward that a
+/// model needs sizes of.
+void read_mamba2(ConfigReader& in, ModelSpec& model) {
+  model.family = ModelFamily::llama;
+  model.layers = in.dimension("num_hidden_layers", kMostHuggingFaceLayers);
+  model.layer_pattern.assign(static_cast<std::size_t>(model.layers), layer_letter::kMamba);
+  model.hidden = in.dimension("hidden_size");
+  model.vocab = in.dimension("vocab_size");
+  model.hidden_dropout = model.attention_dropout = 0;
+  model.tied_embeddings = in.flag_or("tie_word_embeddings", false);
+  model.activation = Activation::swiglu;
+  model.attention_pattern = attention_letter::kWithoutPositions;
+  read_mamba(in, model, kOfMamba2);
+  const std::int64_t inner = model.mamba_heads * model.mamba_head_dim;
+  if (inner != in.dimension_or("expand", 2) * model.hidden)
+    in.fail("num_heads", "* head_dim is not expand * hidden_size", "check all four");
+  model.heads = model.kv_heads = model.mamba_heads;
+  model.head_dim = model.mamba_head_dim;
+  model.ffn = inner;
+  if (in.activation_or("hidden_act", Activation::silu) != Activation::silu)
+    in.fail("hidden_act", "is not silu", "the simulated convolution has silu");
+  for (const char* within : {"rescale_prenorm_residual", "residual_in_fp32"}) in.has(within);
+  if (!in.flag_or("rms_norm", true))
+    in.leave_out("rms_norm", "is false: a norm is simulated behind the scan", "");
 }
 
 /// Each layer has a mixer, then a shared feed-forward, beside experts where there are some.

@@ -112,7 +112,8 @@ constexpr std::array kRules{
 /// of classifiers, versions; constants within kernels (epsilons, frequencies of rotary positions);
 /// which of transformers' kernels run, that a framework profile says instead.
 constexpr std::string_view kHarmless =
-    " architectures auto_map transformers_version _name_or_path name_or_path _commit_hash "
+    " architectures _from_model_config transformers.js_config auto_map transformers_version "
+    "_name_or_path name_or_path _commit_hash "
     "model_type is_composition torch_dtype dtype tokenizer_class tokenizer_name tf_legacy_loss "
     "use_bfloat16 use_cache output_past return_dict return_dict_in_generate torchscript prefix "
     "_attn_implementation attn_implementation _attn_implementation_autoset _flash_attn_2_enabled "

@@ -26,6 +26,15 @@ void read_layer_norm_base(ConfigReader& in, ModelSpec& model) {
   model.vocab = in.dimension("vocab_size");
 }
 
+/// Norms of queries and keys whose weights differ from head to head.
+void read_norm_of_each_head(ConfigReader& in, ModelSpec& model, const char* key) {
+  model.qk_norm = in.flag_or(key, false);
+  if (model.qk_norm)
+    in.approximate(in.prefix() + key +
+                   ": norms of queries and keys are simulated with the same weights for all heads, "
+                   "of which the model has some for each");
+}
+
 void all_biases(ModelSpec& model) {
   model.qkv_bias = model.output_bias = model.mlp_bias = true;
 }
@@ -38,6 +47,7 @@ void read_stablelm(ConfigReader& in, ModelSpec& model) {
   model.hidden_dropout = in.probability_or("hidden_dropout", 0.0);
   model.qkv_bias = in.flag_or("use_qkv_bias", false);
   model.output_bias = false;
+  read_norm_of_each_head(in, model, "qk_layernorm");
   if (in.flag_or("use_parallel_residual", false)) model.block_order = BlockOrder::parallel;
   read_partial_rotary(in, model, in.name_in_use("partial_rotary_factor", "rope_pct"), 0.25);
 }
@@ -63,6 +73,7 @@ void read_falcon(ConfigReader& in, ModelSpec& model) {
   if (newer || in.flag_or("parallel_attn", true))
     model.block_order = two ? BlockOrder::parallel_two_norms : BlockOrder::parallel;
   in.has("parallel_attn");
+  in.ignore("ff_factor", "FalconForCausalLM");
 }
 
 void read_gpt_neox(ConfigReader& in, ModelSpec& model) {
@@ -77,6 +88,8 @@ void read_gpt_neox(ConfigReader& in, ModelSpec& model) {
   if (in.flag_or("use_parallel_residual", true)) model.block_order = BlockOrder::parallel_two_norms;
   read_partial_rotary(in, model, "rotary_pct", 0.25);
   in.has("rotary_emb_base");
+  for (const char* of_bert : {"attention_probs_dropout_prob", "hidden_dropout_prob"})
+    in.ignore(of_bert, "GPTNeoXForCausalLM");
 }
 
 void read_gptj(ConfigReader& in, ModelSpec& model) {
@@ -107,8 +120,7 @@ void read_phi(ConfigReader& in, ModelSpec& model) {
   read_partial_rotary(in, model, "partial_rotary_factor", 0.5);
 }
 
-/// Its logits are multiplied by logit_scale; queries and keys may have norms of their own per
-/// head, which are refused.
+/// Its logits are multiplied by logit_scale.
 void read_cohere(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.norm = NormKind::layer_norm_without_bias;
@@ -116,6 +128,7 @@ void read_cohere(ConfigReader& in, ModelSpec& model) {
   model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
   model.logit_scale = true;
   in.has("logit_scale");
+  read_norm_of_each_head(in, model, "use_qk_norm");
 }
 
 void read_cohere2(ConfigReader& in, ModelSpec& model) {
@@ -123,6 +136,7 @@ void read_cohere2(ConfigReader& in, ModelSpec& model) {
   const char* key = in.name_in_use("sliding_window_pattern", "_sliding_window_pattern");
   const std::int64_t switches = in.dimension_or("layer_switch", 4);  // the same, of Command A
   const std::int64_t pattern = in.dimension_or(key, switches);
+  in.has("_sliding_window_pattern");  // the same, of files that have both
   if (in.has("layer_switch") && pattern != switches)
     in.fail("layer_switch", "differs from " + std::string(key), "give one of them");
   read_window(in, model, in.dimension_or("sliding_window", 4096), pattern);
@@ -139,9 +153,13 @@ void read_starcoder2(ConfigReader& in, ModelSpec& model) {
   in.require_divisor("num_key_value_heads", model.kv_heads, "num_attention_heads", model.heads);
   model.ffn = in.dimension("intermediate_size");
   read_plain_activation(in, model, "hidden_act", Activation::gelu);
-  in.has("activation_function");
-  in.has("mlp_type");
+  for (const char* within : {"activation_function", "mlp_type", "scale_attention_softmax_in_fp32"})
+    in.has(within);
   model.hidden_dropout = in.probability_or("residual_dropout", 0.0);
+  if ((in.probability_or("embedding_dropout", 0.0) > 0) != (model.hidden_dropout > 0))
+    in.leave_out("embedding_dropout",
+                 "and residual_dropout: dropout in one of the two places is not simulated",
+                 "set both or none");
   model.attention_dropout = in.probability_or("attention_dropout", 0.0);
   model.tied_embeddings = in.flag_or("tie_word_embeddings", true);
   if (in.flag_or("use_bias", true)) all_biases(model);

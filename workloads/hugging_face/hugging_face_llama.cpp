@@ -48,7 +48,8 @@ void read_llama_of_ffn(ConfigReader& in, ModelSpec& model, const char* ffn) {
 /// models/llama/modeling_llama.py).
 void read_llama_itself(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
-  for (const char* key : {"sliding_window", "use_sliding_window", "max_window_layers"})
+  for (const char* key : {"activation", "is_llama_config", "sliding_window", "use_sliding_window",
+                          "max_window_layers"})
     in.ignore(key, "LlamaForCausalLM");
 }
 

@@ -38,8 +38,16 @@ void read_olmo3(ConfigReader& in, ModelSpec& model);
 void read_internlm2(ConfigReader& in, ModelSpec& model);
 void read_granite(ConfigReader& in, ModelSpec& model);
 void read_minicpm(ConfigReader& in, ModelSpec& model);
+/// Whether it ties, and what it multiplies embeddings, branches and logits by.
+void read_scales_of_minicpm(ConfigReader& in, ModelSpec& model);
 void read_exaone(ConfigReader& in, ModelSpec& model);
 void read_baichuan(ConfigReader& in, ModelSpec& model);
+// hugging_face_beside_weights.cpp
+void read_chatglm(ConfigReader& in, ModelSpec& model);
+void read_qwen(ConfigReader& in, ModelSpec& model);
+void read_internlm3(ConfigReader& in, ModelSpec& model);
+void read_minicpm3(ConfigReader& in, ModelSpec& model);
+void read_dbrx(ConfigReader& in, ModelSpec& model);
 // hugging_face_recent.cpp
 void read_smollm3(ConfigReader& in, ModelSpec& model);
 void read_seed_oss(ConfigReader& in, ModelSpec& model);
@@ -74,8 +82,9 @@ void set_dense_layers(ConfigReader& in, ModelSpec& model);
 /// Groups of the `experts` by the key `groups`, and topk_group.
 void set_groups(ConfigReader& in, ModelSpec& model, const char* experts,
                 const char* groups = "n_group");
-/// DeepSeek's latent attention between dense feed-forwards.
-void read_latent_model(ConfigReader& in, ModelSpec& model);
+/// DeepSeek's latent attention between dense feed-forwards. `value_dim`: of a file that gives no
+/// v_head_dim; 0: it has to.
+void read_latent_model(ConfigReader& in, ModelSpec& model, std::int64_t value_dim = 0);
 /// n_routed_experts, shared ones of the same size, dense layers ahead, groups.
 void read_deepseek_experts(ConfigReader& in, ModelSpec& model);
 /// num_nextn_predict_layers.
@@ -96,6 +105,8 @@ void read_phimoe(ConfigReader& in, ModelSpec& model);
 void read_granite_moe(ConfigReader& in, ModelSpec& model);
 void read_ernie4_5_moe(ConfigReader& in, ModelSpec& model);
 void read_hunyuan_moe(ConfigReader& in, ModelSpec& model);
+/// What Hunyuan's files say that `whose` code, of transformers, does not read.
+void ignore_of_hunyuan(ConfigReader& in, const char* whose);
 /// Number of experts and how many a token meets, by these keys.
 void set_experts(ConfigReader& in, ModelSpec& model, const char* experts, const char* per_token);
 /// Layers of experts by `letters`, E or - each; where none is one, refused by the key that gives
@@ -109,6 +120,7 @@ void check_experts_per_token(ConfigReader& in, const ModelSpec& model, const cha
                              const char* per_token);
 // hugging_face_hybrid.cpp
 void read_nemotron_h(ConfigReader& in, ModelSpec& model);
+void read_mamba2(ConfigReader& in, ModelSpec& model);
 void read_granite_hybrid(ConfigReader& in, ModelSpec& model);
 void read_bamba(ConfigReader& in, ModelSpec& model);
 void read_falcon_h1(ConfigReader& in, ModelSpec& model);
@@ -136,7 +148,8 @@ void read_t5(ConfigReader& in, ModelSpec& model);
 /// one). Sets nothing where no layer has a window.
 void read_window(ConfigReader& in, ModelSpec& model, std::int64_t window, std::int64_t pattern);
 /// The same by the keys that most files have: sliding_window, max_window_layers (from there on),
-/// use_sliding_window; `by_default`: whether a file without that key means its window.
+/// use_sliding_window; `by_default`: whether a file without that key means its window. Where it
+/// does not, layers from the 28th on have one unless the file says otherwise.
 void read_usual_window(ConfigReader& in, ModelSpec& model, bool by_default);
 /// Where there are windows: layers without one have no positions either.
 void leave_full_layers_unturned(ModelSpec& model);

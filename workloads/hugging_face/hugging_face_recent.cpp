@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "workloads/hugging_face/hugging_face_llama.h"
+#include "workloads/layer_patterns.h"
 
 namespace tessera {
 namespace {
@@ -53,7 +54,7 @@ void read_ernie4_5(ConfigReader& in, ModelSpec& model) {
 void read_hunyuan_dense(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.qk_norm = in.flag_or("use_qk_norm", true);
-  in.has("attention_head_dim");
+  ignore_of_hunyuan(in, "HunYuanDenseV1ForCausalLM");
   if (in.dimension_or("num_experts", 1) > 1)
     in.fail("num_experts", "is more than 1", "models with experts are hunyuan_v1_moe");
   in.has("num_shared_expert");
@@ -73,13 +74,39 @@ void read_glm4(ConfigReader& in, ModelSpec& model) {
   model.norm_placement = NormPlacement::both;
 }
 
+namespace {
+
+/// Of a text of L (a window) and G (none) that is repeated; the last layer has none.
+std::string letters_of_exaone(ConfigReader& in, const ModelSpec& model) {
+  const std::string pattern = in.text_or("sliding_window_pattern", "G");
+  if (pattern.find_first_not_of("LG") != std::string::npos)
+    in.fail("sliding_window_pattern", "is " + pattern, "use a number, or a text of L and G");
+  std::string letters;
+  for (std::int64_t i = 0; i < model.layers; ++i)
+    letters +=
+        repeated_letter(pattern, i) == 'L' ? attention_letter::kWindow : attention_letter::kFull;
+  letters.back() = attention_letter::kFull;
+  return letters;
+}
+
+/// layer_types come first; without them the pattern is a text, or every so many-th layer is full.
+void read_exaone_windows(ConfigReader& in, ModelSpec& model) {
+  const bool by_text = in.value("sliding_window_pattern").is_string() && !in.has("layer_types");
+  if (!in.has("sliding_window")) return;
+  const std::int64_t window = in.dimension("sliding_window");
+  if (by_text) return set_attention_pattern(model, window, letters_of_exaone(in, model));
+  const bool numbered = in.value("sliding_window_pattern").is_number();
+  read_window(in, model, window, numbered ? in.dimension("sliding_window_pattern") : 4);
+}
+
+}  // namespace
+
 /// Norms behind the branches and over heads; with windows, layers without one have no positions.
 void read_exaone4(ConfigReader& in, ModelSpec& model) {
   read_llama(in, model);
   model.norm_placement = NormPlacement::after;
   model.qk_norm = true;
-  in.has("sliding_window_pattern");
-  read_usual_window(in, model, true);
+  read_exaone_windows(in, model);
   leave_full_layers_unturned(model);
 }
 

@@ -52,12 +52,13 @@ void read_deepseek_experts(ConfigReader& in, ModelSpec& model) {
 
 namespace {
 
-void read_latent_attention(ConfigReader& in, ModelSpec& model) {
+void read_latent_attention(ConfigReader& in, ModelSpec& model, std::int64_t value_dim) {
   model.kv_rank = in.dimension("kv_lora_rank");
   if (in.has("q_lora_rank")) model.q_rank = in.dimension("q_lora_rank");
   model.rope_dim = in.dimension("qk_rope_head_dim");
   model.head_dim = model.rope_dim + in.dimension("qk_nope_head_dim");
-  model.v_head_dim = in.dimension("v_head_dim");
+  model.v_head_dim =
+      value_dim > 0 ? in.dimension_or("v_head_dim", value_dim) : in.dimension("v_head_dim");
   for (const char* derived : {"head_dim", "qk_head_dim", "num_key_value_heads"}) in.has(derived);
   model.kv_heads = model.heads;
 }
@@ -65,7 +66,7 @@ void read_latent_attention(ConfigReader& in, ModelSpec& model) {
 }  // namespace
 
 /// Ahead of what Llama's reader derives of hidden and heads.
-void read_latent_model(ConfigReader& in, ModelSpec& model) {
+void read_latent_model(ConfigReader& in, ModelSpec& model, std::int64_t value_dim) {
   in.has("head_dim");
   model.family = ModelFamily::llama;
   model.layers = in.dimension("num_hidden_layers", kMostHuggingFaceLayers);
@@ -79,7 +80,7 @@ void read_latent_model(ConfigReader& in, ModelSpec& model) {
   if (in.activation_or("hidden_act", Activation::silu) != Activation::silu)
     in.fail("hidden_act", "is not silu", "the feed-forward of this model_type is silu-gated");
   model.activation = Activation::swiglu;
-  read_latent_attention(in, model);
+  read_latent_attention(in, model, value_dim);
 }
 
 void read_further_layers(ConfigReader& in, ModelSpec& model) {

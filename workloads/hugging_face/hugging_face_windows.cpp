@@ -88,9 +88,10 @@ void leave_full_layers_unturned(ModelSpec& model) {
 void read_usual_window(ConfigReader& in, ModelSpec& model, bool by_default) {
   const bool uses = in.flag_or("use_sliding_window", by_default);
   in.has("sliding_window_pattern");
-  std::int64_t first = 0;
-  if (const json& given = in.value("max_window_layers"); !given.is_null() && given != 0)
-    first = in.dimension("max_window_layers");
+  constexpr std::int64_t kFirstOfQwen = 28;  // of Qwen2Config and its kin, which ask to be used
+  std::int64_t first = by_default ? 0 : kFirstOfQwen;
+  if (const json& given = in.value("max_window_layers"); !given.is_null())
+    first = given == 0 ? 0 : in.dimension("max_window_layers");
   const std::string letters = letters_of_types(in, model);
   const bool sized = in.has("sliding_window");
   const bool named = letters.find(attention_letter::kWindow) != std::string::npos;

@@ -22,10 +22,13 @@ constexpr std::int64_t tiles_along(std::int64_t all, std::int64_t each) {
   return (all + each - 1) / each;
 }
 
-/// Of tiles, in either order: 4 bytes for the numbers of a row that share one, of weights for a
-/// square of them.
+/// Of blocks a byte for the numbers that share one, which bytes of NVFP4 hold already; of tiles, in
+/// either order, 4 bytes for those of a row, of weights for a square of them.
 Bytes scales_of(const Tape& tape, const Tensor& matrix, bool is_weight) {
   constexpr std::int64_t kScale = 4;
+  if (is_fp4(tape)) return {};
+  if (tape.numbers_per_scale() > 0)
+    return Bytes(tiles_along(matrix.elements(), tape.numbers_per_scale()));
   if (tape.tile() == 0) return {};
   const std::int64_t across = tiles_along(matrix.shape.last(), tape.tile());
   const std::int64_t rows = matrix.elements() / matrix.shape.last();

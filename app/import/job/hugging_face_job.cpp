@@ -17,7 +17,9 @@ JobOptions with_length(const JobOptions& given, const HuggingFaceModel& said,
                        ScenarioDraft& draft) {
   JobOptions options = given;
   options.longest_sequence = said.longest;
-  if (const std::int64_t positions = said.model.max_positions;
+  if (const std::int64_t positions = said.longest > 0
+                                         ? std::min(said.longest, said.model.max_positions)
+                                         : said.model.max_positions;
       given.sequence_length == 0 && positions > 0) {
     options.sequence_length = positions;
     draft.assume("sequence length " + std::to_string(positions) +

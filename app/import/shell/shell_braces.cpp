@@ -76,9 +76,12 @@ ShellReader::Expansion ShellReader::read_braces() {
   }
   if (value && value->size() > 1 && !named.is_list) value = {value->front()};
   if (value) count(joined(*value));
-  const auto changed = changed_value(value, std::string_view(body).substr(named.length),
-                                     [this](const std::string& text) { return expanded(text); });
+  const std::string_view change = std::string_view(body).substr(named.length);
+  const auto changed =
+      changed_value(value, change, [this](const std::string& text) { return expanded(text); });
   if (!changed) return {{original}, false};
+  const bool assigns = change.starts_with('=') || change.starts_with(":=");
+  if (assigns && (!value || joined(*value).empty())) state_.assign(named.variable, *changed);
   return {*changed, true, named.is_one};
 }
 

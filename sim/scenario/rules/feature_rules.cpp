@@ -149,9 +149,10 @@ void FrameworkRules::check_adapters() {
 void FrameworkRules::check_indexer() {
   if (model_.index_heads == 0) return;
   const std::string beside = "beside model.index_heads is not simulated: ";
-  if (step_.layout.tensor > 1)
-    fail("parallelism.tensor", beside + "all heads read the same chosen rows",
-         "use 1, and parallelism.expert or pipeline");
+  if (step_.layout.tensor > 1 && !step_.layout.sequence_parallel)
+    fail("parallelism.tensor",
+         beside + "ranks with whole sequences would sum gradients of the rank",
+         "use parallelism.sequence_parallel: true");
   if (step_.layout.context > 1)
     fail("parallelism.context", beside + "each token may choose rows of all ranks", "use 1");
   if (step_.mean_document > 0)

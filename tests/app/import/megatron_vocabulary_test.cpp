@@ -1,4 +1,4 @@
-// Megatron-LM's arguments: vocabularies and positions.
+// Megatron-LM's arguments: vocabularies, positions and how experts are balanced.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -21,6 +21,10 @@ std::string with(const std::string& arguments) {
          "--micro-batch-size 2 --global-batch-size 64 --bf16 " +
          arguments + "\n";
 }
+
+const std::string kExperts =
+    "--normalization RMSNorm --disable-bias-linear --position-embedding-type rope "
+    "--num-experts 8 --moe-grouped-gemm --moe-token-dispatcher-type alltoall ";
 
 std::string yaml_of(const std::string& text, const JobOptions& options = {}) {
   return to_yaml(import_megatron(text, "job.sh", options).scenario);
@@ -71,6 +75,16 @@ TEST(MegatronModel, AVocabularyThatIsNotKnownIsOneProblem) {
 }
 
 /// Rotary positions make family llama, whose norm, gate and biases are switches.
+TEST(MegatronModel, SinkhornsRoundsAreRefusedByName) {
+  EXPECT_EQ(refusal_of(with(kExperts + "--moe-router-load-balancing-type aux_loss seq_aux_loss")),
+            "accepted");
+  const std::string sinkhorn = with(kExperts + "--moe-router-load-balancing-type sinkhorn");
+  EXPECT_THAT(refusal_of(sinkhorn), HasSubstr("--moe-router-load-balancing-type is sinkhorn"));
+  EXPECT_THAT(yaml_of(sinkhorn, {.lenient = true}), HasSubstr("is sinkhorn"));
+  EXPECT_THAT(refusal_of(with(kExperts + "--moe-router-load-balancing-type fair")),
+              HasSubstr("--moe-router-load-balancing-type is not known: fair"));
+}
+
 TEST(MegatronModel, RotaryPositionsWithLayerNorms) {
   EXPECT_THAT(yaml_of(with("--position-embedding-type rope --squared-relu --disable-bias-linear")),
               AllOf(HasSubstr("family: llama"), HasSubstr("norm: layer_norm"),

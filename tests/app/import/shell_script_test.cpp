@@ -71,6 +71,13 @@ TEST(ShellScript, UnsetVariablesAreEmptyWhereDefaultsAreAskedFor) {
   EXPECT_EQ(value_of("X=a$TP", "X"), "a$TP");
 }
 
+TEST(ShellScript, DefaultsThatAreAssignedStay) {
+  EXPECT_EQ(value_of(": \"${TP:=4}\"\nX=${TP:-8}\n", "X"), "4");
+  EXPECT_EQ(value_of(": ${TP=4}\nX=$TP\n", "X"), "4");
+  EXPECT_EQ(value_of("TP=2\n: ${TP:=4}\nX=$TP\n", "X"), "2");
+  EXPECT_EQ(value_of(": ${TP:=4}\nX=$TP\n", "X", {.defined = {{"TP", {"8"}}}}), "8");
+}
+
 TEST(ShellScript, DefinitionsHoldWhateverTheScriptSets) {
   const ShellSettings settings{.defined = {{"TP", {"8"}}}};
   EXPECT_EQ(value_of("TP=2\nX=$((TP * 2))\n", "X", settings), "16");

@@ -119,7 +119,7 @@ TEST(HuggingFaceConvolutions, CommandACallsItsPatternBySwitches) {
 
 TEST(HuggingFaceConvolutions, SaysWhatIsMissingOfFamiliesThatAreNotSimulated) {
   for (const auto& [model_type, why] : {std::pair{"gemma3n_text", "several streams between layers"},
-                                        {"longcat_flash", "latent attention of another make"},
+                                        {"longcat_flash", "two attentions a layer"},
                                         {"falcon_mamba", "linear attention"}})
     EXPECT_THAT(test::config_error(R"({"model_type": ")" + std::string(model_type) + "\"}"),
                 HasSubstr(why));

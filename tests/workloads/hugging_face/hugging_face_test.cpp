@@ -141,11 +141,9 @@ TEST(HuggingFaceConfig, RefusesMptThatTransformersDoesNotRun) {
 TEST(HuggingFaceConfig, UnknownModelTypeNamesTheSupportedOnes) {
   const std::string error = test::config_error(R"({"model_type": "odd"})");
   EXPECT_THAT(
-      error,
-      HasSubstr(
-          "config.json:1: model_type \"odd\" is unknown; supported: afmoe, "
-          "apertus, arcee, baichuan, bailing_moe, bailing_moe_v2, bamba, bert, bloom, cohere, "
-          "cohere2, deepseek"));
+      error, HasSubstr("config.json:1: model_type \"odd\" is unknown; supported: afmoe, "
+                       "apertus, arcee, baichuan, bailing_moe, bailing_moe_v2, bamba, bert, bloom, "
+                       "camembert, chatglm, codegen, cohere, cohere2, dbrx, deepseek"));
   EXPECT_THAT(error, HasSubstr("t5"));
   EXPECT_THAT(error, ::testing::Not(HasSubstr("_vl")));
   EXPECT_THAT(test::config_error("{}"), HasSubstr("model_type is missing"));
@@ -179,6 +177,15 @@ TEST(HuggingFaceConfig, WhatNoFamilyExpressesIsRefusedByName) {
   refused(R"("architectures": ["LlamaForSequenceClassification"])",
           "architectures has LlamaForSequenceClassification: its head");
   refused(R"("wild_new_field": [1])", "wild_new_field = a list is not known");
+}
+
+TEST(HuggingFaceConfig, AHeadThatTheModelLacksIsSaid) {
+  const std::string file = llama(R"("architectures": ["MistralModel"])", "mistral");
+  const HuggingFaceModel read = read_hugging_face_config(file, "config.json");
+  ASSERT_EQ(read.approximations.size(), 1U);
+  EXPECT_THAT(read.approximations.front(), HasSubstr("MistralModel has no head; a language model"));
+  EXPECT_THAT(test::config_error(llama(R"("architectures": ["T5EncoderModel"])")),
+              HasSubstr("has T5EncoderModel: an encoder without its decoder is not simulated"));
 }
 
 TEST(HuggingFaceConfig, WhatChangesNothingIsListed) {
@@ -220,8 +227,26 @@ TEST(HuggingFaceConfig, WellKnownModelsThatAreNotSimulatedSayWhy) {
   EXPECT_THAT(why("aria"), HasSubstr("experts that all tokens share"));
   EXPECT_THAT(why("gpt_neo"), HasSubstr("attention in windows"));
   EXPECT_THAT(why("zamba2"), HasSubstr("linear attention"));
-  EXPECT_THAT(why("mamba2"), HasSubstr("state spaces"));
-  EXPECT_THAT(why("roberta"), HasSubstr("an encoder other than BERT"));
+  EXPECT_THAT(why("mamba"), HasSubstr("state spaces"));
+  EXPECT_THAT(why("deberta-v2"), HasSubstr("an encoder other than BERT"));
+  EXPECT_THAT(why("minimax_m1"), HasSubstr("lightning attention"));
+}
+
+TEST(HuggingFaceConfig, WhatTheWholeIsDecidesAheadOfWhatLiesWithin) {
+  EXPECT_THAT(
+      test::config_error(R"({"model_type": "clip", "text_config": {"model_type": "llama"}})"),
+      HasSubstr("model_type \"clip\" is not simulated: two towers"));
+}
+
+TEST(HuggingFaceConfig, TheLanguageModelHasSeveralNames) {
+  for (const std::string key : {"text_config", "llm_config", "language_config"}) {
+    const HuggingFaceModel read = read_hugging_face_config(
+        R"({"model_type": "internvl_chat", "select_layer": -1, "vision_config": {}, ")" + key +
+            "\": " + llama("\"rope_theta\": 1e6", "qwen2") + "}",
+        "config.json");
+    EXPECT_TRUE(read.model.qkv_bias) << key;
+    EXPECT_THAT(read.approximations, ::testing::ElementsAre(HasSubstr("vision tower")));
+  }
 }
 
 TEST(HuggingFaceConfig, TheLanguageModelOfAVisionModelIsRead) {

@@ -80,7 +80,8 @@ TEST(HuggingFaceWindows, AreReadWhereLayersHaveThem) {
   EXPECT_EQ(layers_of(model_of(R"("sliding_window": 4096)", "qwen2")), "ffff")
       << "use_sliding_window is false";
   const std::string used = R"("sliding_window": 4096, "use_sliding_window": true)";
-  EXPECT_EQ(layers_of(model_of(used, "qwen2")), "wwww");
+  EXPECT_EQ(layers_of(model_of(used, "qwen2")), "ffff") << "transformers begins at the 28th layer";
+  EXPECT_EQ(layers_of(model_of(used + R"(, "max_window_layers": 0)", "qwen3")), "wwww");
   EXPECT_EQ(layers_of(model_of(used + R"(, "max_window_layers": 3)", "qwen2")), "fffw");
   EXPECT_EQ(layers_of(model_of(used + R"(, "max_window_layers": 4)", "qwen2")), "ffff");
 }
@@ -154,6 +155,19 @@ TEST(HuggingFaceWindows, LayersWithoutPositions) {
                                "exaone4")),
             "wwwn");
   EXPECT_EQ(layers_of(model_of(R"("sliding_window": null)", "exaone4")), "ffff");
+}
+
+TEST(HuggingFaceWindows, ThePatternOfExaoneIsATextOrANumber) {
+  const auto exaone = [](const std::string& more) {
+    return layers_of(model_of(R"("sliding_window": 8)" + more, "exaone4"));
+  };
+  EXPECT_EQ(exaone(R"(, "sliding_window_pattern": "LLLG")"), "wwwn");
+  EXPECT_EQ(exaone(R"(, "sliding_window_pattern": "LG")"), "wnwn");
+  EXPECT_EQ(exaone(R"(, "sliding_window_pattern": "L")"), "wwwn") << "the last sees all tokens";
+  EXPECT_EQ(exaone(R"(, "sliding_window_pattern": 2)"), "wnwn");
+  EXPECT_EQ(exaone(""), "wwwn") << "every fourth by default";
+  EXPECT_THAT(error_of(R"("sliding_window": 8, "sliding_window_pattern": "LX")", "exaone4"),
+              HasSubstr("sliding_window_pattern is LX; use a number, or a text of L and G"));
 }
 
 TEST(HuggingFaceWindows, ExpertsInSomeLayers) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "workloads/ops/megatron.h"
 #include "workloads/ops/pointwise.h"
 #include "workloads/ops/states/chunk_products.h"
 
@@ -74,6 +75,7 @@ class ChosenAttention {
     target_ = make(tape, ".index.target", rows_of_chosen(), Precision::fp32);
     launch_products(tape, name_ + ".target", pairs(latent_.q, seen(), width()),
                     {latent_.q, latent_.kv, tokens_, sums_}, {target_});
+    tensor_all_reduce(tape, name_ + ".target.all_reduce", target_, chosen_.tensor);
   }
   /// Zeros that a kernel adds to by atomic additions.
   Tensor zeros(Tape& tape, const std::string& part, const Tensor& x) const {

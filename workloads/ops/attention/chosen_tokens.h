@@ -29,6 +29,7 @@ struct ChosenTokens {
   std::int64_t rank = 0;  ///< numbers of a value
   std::int64_t topk = 0;  ///< tokens that a query sees at most
   bool learns = false;    ///< the indexer, from the attention over what it chose
+  int tensor = 1;         ///< ranks that share the heads, over which attention is summed
 };
 
 /// Tokens that a query of a causal sequence chooses in the mean: k - k^2 / 2s of s, or s / 2 where
@@ -38,7 +39,8 @@ std::int64_t mean_chosen(std::int64_t positions, std::int64_t topk);
 /// [s, b, heads, rank]. Forward: (1) scores sum_h w_h relu(q_h k) of the s^2 / 2 pairs and the best
 /// k of each row, one kernel that keeps no scores but those, 2 heads d FLOPs a pair; (2) attention
 /// over the chosen, 2 (2 rank + rope) a head and pair; where the indexer learns (3) the attention
-/// of all heads summed, 2 (rank + rope) a head and pair. Backward: the sum of output and its
+/// of all heads summed, 2 (rank + rope) a head and pair, and all-reduced over ranks that share the
+/// heads. Backward: the sum of output and its
 /// gradient, (4) five products for attention's two into a sum of keys in fp32 that begins as zeros
 /// and is cast behind; (5) three of the indexer's size over the chosen pairs, and the same around
 /// its keys. Saves both kinds of operands, the output, 4 bytes a row and head, and 4 k bytes a row:

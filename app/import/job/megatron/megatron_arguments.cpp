@@ -34,6 +34,7 @@ constexpr Group kArguments[] = {
      "--mamba-num-heads --no-rope-freq --activation-func-clamp-value --glu-linear-offset"},
     {kRead, "experts",
      "--num-experts --moe-ffn-hidden-size --moe-router-topk --moe-expert-capacity-factor "
+     "--moe-router-load-balancing-type "
      "--moe-pad-expert-input-to-capacity --moe-token-dispatcher-type --moe-grouped-gemm "
      "--moe-permute-fusion "
      "--expert-model-parallel-size --moe-expert-parallel-size --expert-tensor-parallel-size "
@@ -91,7 +92,7 @@ constexpr Group kArguments[] = {
      "--hysteresis --init-method-std --init-method-xavier-uniform --embedding-init-method-std "
      "--layernorm-epsilon --norm-epsilon --rms-norm-eps --seed --data-parallel-random-init "
      "--moe-aux-loss-coeff --moe-z-loss-coeff --moe-loss-coeff --moe-router-bias-update-rate "
-     "--moe-router-load-balancing-type --moe-router-topk-scaling-factor --moe-min-capacity "
+     "--moe-router-topk-scaling-factor --moe-min-capacity "
      "--moe-eval-capacity-factor --apply-query-key-layer-scaling --no-query-key-layer-scaling "
      "--attention-softmax-in-fp32 --no-scaled-init --use-scaled-init-method --rotary-base "
      "--rotary-seq-len-interpolation-factor --use-rope-scaling --rope-scaling-factor "
@@ -128,7 +129,8 @@ constexpr Group kArguments[] = {
      "--tiktoken-special-tokens --tokenizer-prompt-format --tokenizer-special-tokens "
      "--trust-remote-code --dataset --dataset-name --train-dataset --epochs --shuffle "
      "--train-weighted-split-paths --train-weighted-split-paths-path "
-     "--valid-weighted-split-paths --test-weighted-split-paths "
+     "--valid-weighted-split-paths --valid-weighted-split-paths-path "
+     "--test-weighted-split-paths --test-weighted-split-paths-path --valid-num-workers "
      "--create-attention-mask-in-dataloader --sft-tokenizer-prompt-format "
      "--train-data-exact-num-epochs --legacy-tokenizer"},
     {kHarmlessArgument, "logging, profiling on request, checks",

@@ -39,6 +39,7 @@ class MegatronJob {
   void read_positions();
   void set_position_kind();
   void read_experts();
+  void read_balance();
   void read_dropout(const char* argument, const char* field);
   // megatron_features.cpp
   void read_features();

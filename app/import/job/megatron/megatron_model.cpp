@@ -1,6 +1,7 @@
 // Megatron-LM's arguments: the model.
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <utility>
 
 #include "app/import/job/megatron/megatron_job.h"
@@ -189,12 +190,30 @@ void MegatronJob::check_gpt() {
     cannot("--swiglu", "is not simulated in experts of a model with layer norms");
 }
 
+/// Losses that balance experts cost nothing here. Sinkhorn's rule goes over the scores until they
+/// change little, and the host waits for every round.
+void MegatronJob::read_balance() {
+  std::istringstream kinds(text("--moe-router-load-balancing-type").value_or("aux_loss"));
+  for (std::string kind; kinds >> kind;) {
+    if (kind == "sinkhorn")
+      cannot("--moe-router-load-balancing-type",
+             "is sinkhorn: how many rounds it takes is for the scores to say, and not simulated",
+             "use aux_loss, seq_aux_loss, global_aux_loss or none, or import with --lenient, which "
+             "leaves the rounds out and says so");
+    else if (kind != "aux_loss" && kind != "seq_aux_loss" && kind != "global_aux_loss" &&
+             kind != "none")
+      cannot("--moe-router-load-balancing-type", "is not known: " + kind,
+             "use aux_loss, seq_aux_loss, global_aux_loss or none");
+  }
+}
+
 /// Experts in every layer, as Megatron-Core routes tokens to them.
 void MegatronJob::read_experts() {
   const auto experts = integer("--num-experts");
   has_experts_ = experts && *experts > 1;
   if (!has_experts_) return;
   draft_.set("model.experts", *experts);
+  read_balance();
   const char* topk = given("--moe-router-topk") ? "--moe-router-topk" : "--topk";
   draft_.set("model.experts_per_token", integer(topk).value_or(deepspeed_ ? 1 : 2));
   if (deepspeed_)
