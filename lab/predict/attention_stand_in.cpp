@@ -3,11 +3,15 @@
 #include <cmath>
 
 #include "predictor/gpu/gpu_support.h"
+#include "predictor/gpu/sm_rate.h"
 
 namespace tessera {
 namespace {
 
 constexpr double kFp8Attention = 1.5;
+/// Of what moves in 16 bits: Q, K and V are read in 16 and written in 8 ahead of attention, and
+/// read in 8 by it, which writes its output in 16.
+constexpr double kFp8Traffic = 0.75;
 
 bool says(std::string_view stack, std::string_view word) {
   return stack.find(word) != std::string_view::npos;
@@ -40,13 +44,27 @@ GpuSpec gpu_with_fp8_attention(GpuSpec gpu) {
 }
 
 AttentionWeights fp8_attention_weights(AttentionWeights weights) {
-  for (AttentionProfile& profile : weights.profiles)
+  for (AttentionProfile& profile : weights.profiles) {
     profile.parameters[kExponentials] += std::log(kFp8Attention);
+    for (const auto traffic : {kMemoryShare, kCacheWrite})
+      profile.parameters[traffic] += std::log(kFp8Traffic);
+  }
   return weights;
 }
 
 bool attends_in_cache_format(AttentionImplementation implementation, const GpuSpec& gpu) {
   return implementation == AttentionImplementation::trtllm && later_than_ada(gpu);
+}
+
+bool leaves_cache_format(AttentionImplementation implementation, const GpuSpec& gpu) {
+  return implementation == AttentionImplementation::trtllm &&
+         gpu.architecture == Architecture::hopper;
+}
+
+GpuSpec gpu_by_earlier_instructions(GpuSpec gpu) {
+  gpu.bf16 = gpu.bf16 * kHopperByMma;
+  gpu.fp16 = gpu.fp16 * kHopperByMma;
+  return gpu;
 }
 
 bool quantizes_queries(AttentionImplementation implementation) {

@@ -27,23 +27,32 @@ const char* direction_name(AttentionDirection direction) {
   return "attention";
 }
 
+bool hides_keys(const AttentionMeasurement& row) {
+  return row.window > 0 && row.window < row.call.seq_kv;
+}
+
 /// For tables: direction, format, window.
 std::string group_name(const AttentionMeasurement& row) {
   return direction_name(row.call.direction) + std::string(row.eight_bits ? " fp8" : "") +
-         (row.window > 0 && row.window < row.call.seq_kv ? " window" : "");
+         (hides_keys(row) ? " window" : "");
+}
+
+const char* stand_in_of_cache(AttentionImplementation implementation, bool earlier) {
+  if (earlier) return "a cache in fp8 behind a window by Ampere's instructions";
+  return quantizes_queries(implementation)
+             ? "a cache in fp8 as one in bf16, behind a pass over the queries"
+             : "a cache in fp8 as one in bf16";
 }
 
 /// What stands in for a kernel that nobody measured; empty where it was.
-std::string stand_in_of(const AttentionMeasurement& row, AttentionImplementation implementation) {
+std::string stand_in_of(const AttentionMeasurement& row, bool earlier) {
   std::string text;
   if (!row.known) text = row.stack + ": the implementation that its name says, else the fastest";
   if (row.eight_bits) text += (text.empty() ? "" : "; ") + std::string("fp8 at 1.5 times bf16");
   if (row.eight_bit_cache && !row.eight_bits)
     text += (text.empty() ? "" : "; ") +
-            std::string(quantizes_queries(implementation)
-                            ? "a cache in fp8 as one in bf16, behind a pass over the queries"
-                            : "a cache in fp8 as one in bf16");
-  if (row.window > 0 && row.window < row.call.seq_kv)
+            std::string(stand_in_of_cache(row.call.implementation, earlier));
+  if (hides_keys(row))
     text += (text.empty() ? "" : "; ") + std::string("a window as whole blocks of keys");
   return text;
 }
@@ -68,8 +77,14 @@ class AttentionPredictors {
     const GpuSpec& gpu = request_.lookup(row.gpu);
     if (row.call.causal && row.window < row.call.seq_kv) row.call.window = row.window;
     if (!row.known) row.call.implementation = nearest_implementation(row.stack, gpu);
-    row.eight_bits |= row.eight_bit_cache && attends_in_cache_format(row.call.implementation, gpu);
+    row.eight_bits |= row.eight_bit_cache && !(hides_keys(row) && leaves(row)) &&
+                      attends_in_cache_format(row.call.implementation, gpu);
     return row;
+  }
+
+  /// Of a resolved row, whether it runs an earlier GPU's instructions.
+  bool earlier(const AttentionMeasurement& row) const {
+    return row.eight_bit_cache && !row.eight_bits && hides_keys(row) && leaves(row);
   }
 
   KernelPrediction predict(const AttentionMeasurement& row) {
@@ -83,7 +98,7 @@ class AttentionPredictors {
       throw InputError({.where = "weights",
                         .what = "hold no fused attention",
                         .hint = "use the shipped weights, or run tessera train --model attention"});
-    auto& predictor = predictors_[{row.gpu, row.stack, row.eight_bits}];
+    auto& predictor = predictors_[{row.gpu, row.stack, row.eight_bits, earlier(row)}];
     if (!predictor)
       predictor.emplace(gpu_of(row), weights_for(row),
                         row.served ? AttentionSetting::serving : AttentionSetting::training,
@@ -99,6 +114,10 @@ class AttentionPredictors {
   }
 
  private:
+  bool leaves(const AttentionMeasurement& row) const {
+    return leaves_cache_format(row.call.implementation, request_.lookup(row.gpu));
+  }
+
   /// Of the queries, read in 16 bit and written in 8.
   Seconds quantization(const AttentionMeasurement& row) {
     auto& plain = plain_[row.gpu];
@@ -115,13 +134,14 @@ class AttentionPredictors {
 
   GpuSpec gpu_of(const AttentionMeasurement& row) const {
     const GpuSpec gpu = request_.lookup(row.gpu);
+    if (earlier(row)) return gpu_by_earlier_instructions(gpu);
     return row.eight_bits ? gpu_with_fp8_attention(gpu) : gpu;
   }
 
   const ScoreRequest& request_;
   std::map<std::pair<std::string, bool>, std::unique_ptr<KernelPredictor>> rooflines_;
   std::map<std::string, std::unique_ptr<KernelPredictor>> plain_;
-  std::map<std::tuple<std::string, std::string, bool>, std::optional<AttentionPredictor>>
+  std::map<std::tuple<std::string, std::string, bool, bool>, std::optional<AttentionPredictor>>
       predictors_;
 };
 
@@ -142,7 +162,7 @@ KernelScores score_attention(const ScoreRequest& request) {
     }
     fill(score, [&] {
       row = predictors.resolved(row);
-      score.predicted_as = stand_in_of(row, row.call.implementation);
+      score.predicted_as = stand_in_of(row, predictors.earlier(row));
       const KernelPrediction prediction = predictors.predict(row);
       score.half_width = log_half_width(prediction.spread);
       return prediction.duration;

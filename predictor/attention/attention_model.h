@@ -58,7 +58,7 @@ struct AttentionParameters {
   T exponentials;   ///< share of them that does not overlap with products, > 0
   T efficiency;     ///< share of the tensor peak that the products run at, > 0
   T launch;         ///< fixed time [s], > 0
-  T conversion;     ///< serving: traffic of rearranging Q, K and V / bytes of Q, > 0
+  T conversion;     ///< serving: traffic of rearranging Q, K and V / `rearranged_bytes`, > 0
   T head64;         ///< log slowdown of the products at head_dim <= 64
   T head192;        ///< the same from 192
   T head256;        ///< the same from 256
@@ -131,7 +131,7 @@ AttentionTime<T> attention_time(const AttentionShape& s, const AttentionGpu& gpu
                             p.longest_block * (s.block_queries * s.longest), p.compute_norm) *
                  per_score;
   time.memory = p.memory_share * (s.operand_bytes / gpu.bandwidth);
-  time.serving = served ? p.conversion * (s.query_bytes / gpu.bandwidth) : T(0.0);
+  time.serving = served ? p.conversion * (s.rearranged_bytes / gpu.bandwidth) : T(0.0);
   if (served && s.causal) time.serving += p.cache_write * (s.key_value_bytes / gpu.bandwidth);
   time.launch = p.launch;
   time.total = time.launch + smooth_max(time.compute, time.memory, p.memory_norm) + time.serving;

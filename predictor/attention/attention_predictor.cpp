@@ -123,7 +123,7 @@ AttentionTime<double> AttentionPredictor::served(const AttentionProfile& from,
   }
   AttentionTime<double> time = attention_time(parts.shape, gpu, parts.parameters, true);
   if (from.implementation != AttentionImplementation::trtllm) return time;
-  const double rearranged = conversion * parts.shape.query_bytes / gpu.bandwidth;
+  const double rearranged = conversion * parts.shape.rearranged_bytes / gpu.bandwidth;
   const double more = std::max(0.0, rearrangement_of_blocks(parts.shape, spec_) - rearranged);
   time.serving += more;
   time.total += more;

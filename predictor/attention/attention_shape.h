@@ -12,11 +12,13 @@ struct AttentionShape {
   double keys = 0;            ///< mean keys per block, whole key blocks of 64 and a prologue of 64
   double longest = 0;         ///< keys of the block that sees most
   double head_dim = 0;
-  double product_share = 1;    ///< mean size of queries and values over head_dim
-  double tanh_share = 0;       ///< 1: a tanh per score beside the exponential
-  double group_octaves = 0;    ///< log2(heads / kv_heads), at most 3
-  double operand_bytes = 0;    ///< Q, K, V and O
-  double query_bytes = 0;      ///< Q alone
+  double product_share = 1;  ///< mean size of queries and values over head_dim
+  double tanh_share = 0;     ///< 1: a tanh per score beside the exponential
+  double group_octaves = 0;  ///< log2(heads / kv_heads), at most 3
+  double operand_bytes = 0;  ///< Q, K, V and O
+  double query_bytes = 0;    ///< Q alone
+  /// Q as a server rearranges it: small heads count as large as its kernel takes them at least.
+  double rearranged_bytes = 0;
   double key_value_bytes = 0;  ///< K and V
   bool causal = false;
 };

@@ -17,6 +17,11 @@ inline constexpr double kUsualExponentials = 16;
 /// Blackwell Ultra", 2025: 10.7 tera-exponentials per second, where Blackwell does 5 (recalled).
 double exponentials_of_sm(const GpuSpec& gpu);
 
+/// What Hopper does of its peak by Ampere's instructions (mma.sync), which take operands from
+/// registers in any order: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU", 2024,
+/// mean of formats (recalled).
+inline constexpr double kHopperByMma = 0.629;
+
 /// Arithmetic per second that tiles of products can use: the peak, but never more than the SMs do
 /// at the clock that is stated. A tile runs on one SM, whose lanes and tensor cores its generation
 /// fixes: a description with fewer SMs at the same peaks has no faster ones.

@@ -21,11 +21,6 @@ constexpr double kLong = 50e-6;  // [s]; shorter kernels have a spread of their 
 /// (measurements/kernels_2026/simumax_gemm.csv, medians below and above 1 ms).
 constexpr double kWideSum = 0.06;
 
-/// What Hopper does of its peak by Ampere's instructions (mma.sync), which take operands from
-/// registers in any order: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU", 2024,
-/// mean of formats (recalled).
-constexpr double kHopperByMma = 0.629;
-
 /// Share of the peak for operands whose contraction does not lie side by side: Hopper's own
 /// instructions (wgmma) read such ones in 16 bit alone (PTX ISA, the transposing immediates), so
 /// libraries run tf32 ones by mma.sync (sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n in profiles;

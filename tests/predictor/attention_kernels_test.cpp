@@ -131,6 +131,18 @@ TEST(AttentionKernels, SmsOfLittleSharedMemoryHaveSmallBlocks) {
   EXPECT_EQ(attention_shape(full, 64).blocks, 2 * attention_shape(full).blocks);
 }
 
+/// Heads below 128 move as slowly as heads of 128, per token and head.
+TEST(AttentionKernels, TensorRtRearrangesSmallHeadsNoFasterThanOf128) {
+  using enum AttentionImplementation;
+  const auto moved = [](AttentionImplementation implementation, std::int64_t head_dim) {
+    return attention_shape(call_of(implementation, head_dim)).rearranged_bytes;
+  };
+  EXPECT_DOUBLE_EQ(moved(trtllm, 64), moved(trtllm, 128));
+  EXPECT_DOUBLE_EQ(moved(trtllm, 256), 2 * moved(trtllm, 128));
+  EXPECT_DOUBLE_EQ(moved(flash3, 64), moved(flash3, 128) / 2);
+  EXPECT_DOUBLE_EQ(moved(flash3, 64), attention_shape(call_of(trtllm, 64)).query_bytes);
+}
+
 /// Blocks of 128 queries begin at the start or the middle of a step of 256 keys: they see the 128
 /// keys ahead of them and themselves in two steps or in one, 384 keys on average; 64 for the start.
 TEST(AttentionKernels, AWindowIsSeenInWholeStepsOfTheKernel) {

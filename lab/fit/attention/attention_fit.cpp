@@ -104,14 +104,24 @@ class Residuals {
   std::vector<AttentionParameters<Gradient>> gradients_;
 };
 
-std::vector<Row> fitted_rows(const std::vector<AttentionGroup>& groups, std::size_t stride) {
+/// Which form rearranges small heads: the one of all groups, or each group's own.
+enum class SmallHeads : std::uint8_t { by_bytes, as_built };
+
+AttentionShape fitted_shape(const AttentionCall& call, SmallHeads heads) {
+  AttentionShape shape = attention_shape(call);
+  if (heads == SmallHeads::by_bytes) shape.rearranged_bytes = shape.query_bytes;
+  return shape;
+}
+
+std::vector<Row> fitted_rows(const std::vector<AttentionGroup>& groups, std::size_t stride,
+                             SmallHeads heads) {
   std::vector<Row> rows;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     std::size_t seen = 0;
     for (const AttentionMeasurement* row : groups[g].rows) {
       if (row->held_out || row->call.seq_kv < kLeastKeys) continue;
       if (groups[g].by_eye || seen++ % stride == 0)
-        rows.push_back({g, attention_shape(row->call), row->seconds, row->served});
+        rows.push_back({g, fitted_shape(row->call, heads), row->seconds, row->served});
     }
   }
   return rows;
@@ -154,6 +164,18 @@ LeastAbsoluteProblem problem_of(const std::vector<AttentionGroup>& groups, Resid
   return problem;
 }
 
+/// Rearranging small heads is TensorRT-LLM's alone: it moves what is fitted to its calls, not what
+/// all kernels share, those of training among them.
+void keep_all_but_own_terms(LeastAbsoluteProblem& problem,
+                            const std::vector<AttentionGroup>& groups,
+                            const Eigen::VectorXd& common) {
+  problem.start = common;
+  problem.pull.head(kShared).setConstant(kFixed);
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (groups[g].implementation != AttentionImplementation::trtllm)
+      problem.pull.segment(place(g, kShared), kOfGroup).setConstant(kFixed);
+}
+
 }  // namespace
 
 std::vector<AttentionGroup> attention_groups(const AttentionTable& table, const GpuLookup& lookup) {
@@ -180,8 +202,12 @@ std::vector<AttentionGroup> attention_groups(const AttentionTable& table, const 
 
 AttentionFit fit_attention(const std::vector<AttentionGroup>& groups,
                            const AttentionAblation& ablation, std::size_t stride) {
-  Residuals residuals(groups, fitted_rows(groups, stride));
-  const FitReport report = fit_least_absolute(problem_of(groups, residuals, ablation));
+  Residuals alike(groups, fitted_rows(groups, stride, SmallHeads::by_bytes));
+  const FitReport common = fit_least_absolute(problem_of(groups, alike, ablation));
+  Residuals residuals(groups, fitted_rows(groups, stride, SmallHeads::as_built));
+  LeastAbsoluteProblem problem = problem_of(groups, residuals, ablation);
+  keep_all_but_own_terms(problem, groups, common.parameters);
+  const FitReport report = fit_least_absolute(problem);
   AttentionFit fit{.parameters = {}, .mean_absolute = report.mean_absolute};
   for (std::size_t g = 0; g < groups.size(); ++g)
     fit.parameters.push_back(residuals.vector(g, report.parameters));

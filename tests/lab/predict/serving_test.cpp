@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "lab/predict/attention_stand_in.h"
@@ -128,6 +130,37 @@ TEST(ServedAttention, ExponentialsInFp8AreAsSlowAsIn16Bits) {
   EXPECT_NEAR(seconds_of_exponentials(gpu_with_fp8_attention(gpu), fp8_attention_weights(weights)) /
                   seconds_of_exponentials(gpu, weights),
               1, 1e-12);
+}
+
+/// Read in 16 bits and written in 8 ahead of the kernel, the other way round in it.
+TEST(ServedAttention, OperandsInFp8MoveThreeQuartersOfTheBytes) {
+  const AttentionWeights in_16_bits = *load_weights(committed_weights()).attention;
+  const AttentionWeights in_8_bits = fp8_attention_weights(in_16_bits);
+  for (const auto traffic : {kMemoryShare, kCacheWrite})
+    EXPECT_NEAR(std::exp(in_8_bits.profiles[0].parameters[traffic] -
+                         in_16_bits.profiles[0].parameters[traffic]),
+                0.75, 1e-12);
+  EXPECT_EQ(in_8_bits.profiles[0].parameters[kConversion],
+            in_16_bits.profiles[0].parameters[kConversion]);
+}
+
+/// TensorRT-LLM multiplies in fp8 where every key is seen, in 16 bits and slower where a window
+/// hides some.
+TEST(ServedAttention, AWindowOverAnEightBitCacheIsSlowerThanOverOneIn16Bits) {
+  const auto call = [](const char* gpu, const char* cache, int window) {
+    return std::string(gpu) +
+           ",bf16,forward,1,4,64,8,128,16384,16384,100,0,trtllm/torch_flow,a/b/c," +
+           std::to_string(window) + "," + cache + "\n";
+  };
+  std::string rows =
+      "gpu,dtype,direction,causal,batch,heads,kv_heads,head_dim,seq_q,seq_kv,latency_us,tflops,"
+      "stack,source,window,kv_cache_dtype\n";
+  for (const int window : {8192, 16384})
+    rows += call("H100-SXM5-80GB", "bf16", window) + call("H100-SXM5-80GB", "fp8", window);
+  const auto times = predicted(rows);
+  ASSERT_EQ(times.size(), 4u);
+  EXPECT_NEAR(times[1] / times[0], 1.5, 0.1);
+  EXPECT_LT(times[3], 0.8 * times[2]);
 }
 
 constexpr const char* kProductHeader = "gpu,dtype,m,n,k,latency_us,stack\n";

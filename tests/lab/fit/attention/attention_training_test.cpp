@@ -39,6 +39,33 @@ TEST(AttentionTraining, FindsPlantedParameters) {
   EXPECT_LT(weights.profiles[0].spread, 0.02);
 }
 
+/// Of calls that rearrange heads of 64 as slowly as of 128, what is slow is not the product.
+TEST(AttentionTraining, SmallHeadsOfTensorRtAreNoSlowerInTheirProducts) {
+  const AttentionVector x = planted();
+  const AttentionGpu traits = attention_gpu(half_test_gpu(kGpu));
+  const auto p = AttentionParameters<double>::from_unconstrained(std::span<const double>(x));
+  std::string text;
+  for (const std::int64_t seq : {128, 256, 512, 1024, 2048, 4096})
+    for (const std::int64_t batch : {1, 4, 16, 64})
+      for (const std::int64_t head_dim : {64, 128}) {
+        const AttentionCall call{.implementation = AttentionImplementation::trtllm,
+                                 .batch = batch,
+                                 .heads = 32,
+                                 .kv_heads = 8,
+                                 .seq_q = seq,
+                                 .seq_kv = seq,
+                                 .head_dim = head_dim};
+        const double us = 1e6 * attention_time(attention_shape(call), traits, p, true).total;
+        text += attention_row(kGpu, call, us, "trtllm/torch_flow");
+      }
+  const ScratchFolder folder;
+  const AttentionWeights weights = train_text(folder, text);
+  ASSERT_EQ(weights.profiles.size(), 1U);
+  EXPECT_NEAR(weights.profiles[0].parameters[kHead64], 0, 0.02);
+  // What all kernels share was fitted to the form without it.
+  EXPECT_NEAR(weights.profiles[0].parameters[kConversion], x[kConversion], 0.1);
+}
+
 TEST(AttentionTraining, TwiceTheSameDataGivesTheSameBytes) {
   const ScratchFolder folder;
   const std::string text = synthetic_attention(kGpu, planted());
