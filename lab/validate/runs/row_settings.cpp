@@ -86,11 +86,12 @@ void add_experts(const TrainingRowReader& row, RowSettings& settings) {
 }
 
 /// Where stages do not divide the layers the first ones have one more, as DeepSpeed cuts equal
-/// items (partition_uniform); nothing where they do.
+/// items (partition_uniform); nothing where they do, or where the framework fills stages by cost.
 void add_uneven_stages(const TrainingRowReader& row, const ParallelLayout& layout,
                        RowSettings& settings) {
-  const bool equal_items =
-      !row.flag("embedding_as_layer").value_or(false) && !row.flag("head_as_layer").value_or(false);
+  const bool equal_items = !row.flag("embedding_as_layer").value_or(false) &&
+                           !row.flag("head_as_layer").value_or(false) &&
+                           !row.flag("stages_by_cost").value_or(false);
   const std::int64_t layers = row.count("layers");
   const int stages = layout.pipeline;
   if (!equal_items || layout.virtual_stages > 1 || layers % stages == 0 || layers < stages) return;

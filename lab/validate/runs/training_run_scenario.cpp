@@ -55,11 +55,19 @@ void add_gradients(const TrainingRun& run, const FrameworkProfile& profile, Sett
     settings.push_back("training.mixed_precision.gradients=" + reduce);
 }
 
+/// PyTorch's DistributedDataParallel counts gradients of the parameters' format, whatever sums
+/// them.
+std::int64_t widening_of_sums(const TrainingRun& run, const FrameworkProfile& profile) {
+  const bool in_16_bits = run.precision == "bf16" || run.precision == "fp16";
+  return profile.bucket_copies && in_16_bits && profile.bf16.reduce == Precision::fp32 ? 2 : 1;
+}
+
 /// No bucket is larger than the stated ones.
 void add_buckets(const TrainingRun& run, const FrameworkProfile& profile, Settings& settings) {
   if (!run.bucket) return;
-  const Bytes first = std::min(profile.data_parallel.first_bucket, *run.bucket);
-  settings.push_back("training.data_parallel.bucket=" + to_text(*run.bucket));
+  const Bytes bucket = *run.bucket * widening_of_sums(run, profile);
+  const Bytes first = std::min(profile.data_parallel.first_bucket, bucket);
+  settings.push_back("training.data_parallel.bucket=" + to_text(bucket));
   settings.push_back("training.data_parallel.first_bucket=" + to_text(first));
 }
 

@@ -137,6 +137,25 @@ TEST(TrainingColumns, SayFormatsScalingBucketsAndOverlaps) {
   EXPECT_EQ(scenario.step.optimizer, OptimizerKind::lamb);
 }
 
+TEST(TrainingColumns, NanotronFillsStagesByCostWhetherOrNotTheyDivideTheLayers) {
+  const auto layers = [](const char* framework) {
+    return scenario_of(
+               run_of({{"framework", framework}, {"layers", "10"}, {"pp", "4"}, {"dp", "2"}}))
+        .step.split.layers_per_stage;
+  };
+  EXPECT_TRUE(layers("nanotron").empty());
+  EXPECT_EQ(layers("Megatron-Core 0.12"), (std::vector<int>{3, 3, 2, 2}));
+}
+
+TEST(TrainingColumns, BucketsOfPyTorchCountGradientsAndHoldTheirSums) {
+  const auto bucket = [](const char* framework) {
+    return scenario_of(run_of({{"framework", framework}, {"ddp_bucket_MB", "25"}}))
+        .step.data_parallel.bucket;
+  };
+  EXPECT_EQ(bucket("nanotron"), 50_MiB);  // fp32 sums of bf16 gradients
+  EXPECT_EQ(bucket("Megatron-Core 0.12"), 25_MiB);
+}
+
 /// DeepSeek-V2's sizes in four layers.
 TEST(TrainingColumns, SayLatentAttentionSharedExpertsAndDenseLayers) {
   const Scenario scenario = scenario_of(run_of({{"family", "moe"},
