@@ -36,7 +36,7 @@ void collect(const YamlNode& node, const std::string& name, bool keeps_empty,
       collect(entry.value, name.empty() ? entry.key : name + "." + entry.key, keeps_empty, fields);
     return;
   }
-  std::string text = node.text;
+  std::string text = node.kind == YamlNode::Kind::null ? "null" : node.text;
   for (const YamlNode& item : node.items) text += (text.empty() ? "" : ", ") + item.text;
   fields.add(name, {text, node.mark.text()});
 }

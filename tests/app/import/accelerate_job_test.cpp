@@ -222,6 +222,15 @@ TEST(DeepspeedJob, Bf16WithoutZeroDividesTheStatesAllTheSame) {
   EXPECT_EQ(test::leaves_of(import_deepspeed(half, "ds.json", options).scenario)[kDivided], "none");
 }
 
+TEST(DeepspeedJob, NullIsNoYes) {
+  JobOptions options;
+  options.model = "gpt2-large";
+  const std::string config =
+      R"({"train_batch_size": 8, "bf16": {"enabled": null}, "fp16": {"enabled": true}})";
+  auto fields = test::leaves_of(import_deepspeed(config, "ds.json", options).scenario);
+  EXPECT_EQ(fields["training.precision"], "fp16");
+}
+
 TEST(DeepspeedJob, SaysEachIgnoredKeyOnce) {
   JobOptions options{.model = "llama-3-8b", .gpus = 8};
   const ImportedJob job = import_deepspeed(
