@@ -252,9 +252,11 @@ std::string measured_text(const ClusterSpec& cluster, BytesPerSecond rate) {
 
 std::string note_on_measured_fabric(const MeasuredFabric& fabric) {
   const ClusterSpec& cluster = fabric.cluster;
-  if (cluster.node_count == 1 && cluster.measured_all_reduce.value() > 0)
-    return "cluster.measured_all_reduce says what links between nodes reach: one node is simulated "
-           "as described";
+  const bool measured_here =
+      cluster.measured_all_reduce.value() > 0 || !cluster.measured_fabric.empty();
+  if (cluster.node_count == 1 && measured_here)
+    return "what was measured of the fabric is of links between nodes: one node is simulated as "
+           "described";
   if (fabric.promised.value() <= 0) return {};
   const BytesPerSecond measured = measurement_of(cluster).all_reduce;
   const std::string both = measured_text(cluster, measured) +

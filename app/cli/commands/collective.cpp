@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <spdlog/spdlog.h>
+
 #include "app/cli/commands.h"
 #include "app/shell/home.h"
 #include "app/shell/output.h"
@@ -100,6 +102,8 @@ void run_collective(const CollectiveOptions& options) {
   const Catalog catalog = shipped_catalog();
   const ClusterSpec cluster = cluster_of(options, catalog);
   const MeasuredFabric fabric = measured_fabric(cluster, CollectiveTuning());
+  if (const std::string note = note_on_measured_fabric(fabric); !note.empty())
+    spdlog::info("{}", note);
   const Topology topology(fabric.cluster);
   const std::vector<int> ranks = ranks_of(options, topology);
   if (ranks.size() < 2)

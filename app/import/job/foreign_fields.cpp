@@ -36,9 +36,9 @@ void collect(const YamlNode& node, const std::string& name, bool keeps_empty,
       collect(entry.value, name.empty() ? entry.key : name + "." + entry.key, keeps_empty, fields);
     return;
   }
-  std::string text = node.kind == YamlNode::Kind::null ? "null" : node.text;
+  std::string text = node.text;
   for (const YamlNode& item : node.items) text += (text.empty() ? "" : ", ") + item.text;
-  fields.add(name, {text, node.mark.text()});
+  fields.add(name, {text, node.mark.text(), node.kind == YamlNode::Kind::null});
 }
 
 }  // namespace
@@ -79,11 +79,7 @@ std::optional<double> ForeignFields::number(const std::string& name) {
   const auto given = text(name);
   if (!given) return std::nullopt;
   const auto value = parsed(*given);
-  if (!value) {
-    const bool is_variable = given->find('$') != std::string::npos;
-    refuse(name, "is " + shortened(*given),
-           is_variable ? "the file does not set it; add --define NAME=VALUE" : "use a number");
-  }
+  if (!value) refuse_word(name, "use a number");
   return value;
 }
 
@@ -92,7 +88,25 @@ bool ForeignFields::flag(const std::string& name) {
   if (found == values_.end()) return false;
   read_[name] = true;
   const std::string text = lower_case(found->second.text);
-  return text.empty() || text == "true" || text == "1" || text == "yes";
+  const auto is_one_of = [&](const auto& words) {
+    return std::ranges::find(words, text) != std::end(words);
+  };
+  // As argparse of Hugging Face and YAML have them.
+  static constexpr std::string_view kYes[] = {"", "true", "t", "1", "yes", "y", "on"};
+  static constexpr std::string_view kNo[] = {"false", "f", "0", "no", "n", "off"};
+  if (found->second.is_null) return false;
+  if (is_one_of(kYes)) return true;
+  if (!is_one_of(kNo) && !is_unset(found->second.text)) refuse_word(name, "use true or false");
+  return false;
+}
+
+void ForeignFields::refuse_word(const std::string& name, const std::string& hint) {
+  const std::string& text = values_.at(name).text;
+  const bool is_variable = text.find('$') != std::string::npos;
+  const std::string what = name + " is " + shortened(text);
+  if (std::ranges::find(problems_, what, &Problem::what) != problems_.end()) return;
+  refuse(name, "is " + shortened(text),
+         is_variable ? "the file does not set it; add --define NAME=VALUE" : hint);
 }
 
 void ForeignFields::refuse(const std::string& name, const std::string& what,

@@ -19,7 +19,8 @@ class ForeignFields {
  public:
   struct Value {
     std::string text;
-    std::string where;  ///< "file:line"
+    std::string where;     ///< "file:line"
+    bool is_null = false;  ///< a key without a value, where a switch without one means yes
   };
 
   /// The last value of a name counts.
@@ -36,7 +37,12 @@ class ForeignFields {
   /// A whole number from `least` on; 5e8 is one. Anything else is a problem.
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least = 1);
   std::optional<double> number(const std::string& name);
-  /// Of a switch: there without a value, or with one that means yes.
+  /// Counts it as asked for, whatever it says.
+  void take(const std::string& name) {
+    if (has(name)) read_[name] = true;
+  }
+  /// Of a switch: there without a value, or with one that means yes. What means neither yes nor no
+  /// is a problem.
   bool flag(const std::string& name);
   /// Adds a problem at the place of `name`.
   void refuse(const std::string& name, const std::string& what, const std::string& hint);
@@ -56,6 +62,9 @@ class ForeignFields {
   void finish() const;
 
  private:
+  /// A value of another kind than the one that was asked for, once.
+  void refuse_word(const std::string& name, const std::string& hint);
+
   std::map<std::string, Value> values_;
   std::map<std::string, bool> read_;
   std::vector<Problem> problems_;

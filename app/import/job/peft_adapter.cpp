@@ -197,7 +197,7 @@ class PeftAdapter {
     if (entry == nullptr || !says_something(entry->value))
       return in_.refuse("target_modules", "is missing: peft's choice for a model is not known here",
                         "name the layers, or all-linear");
-    in_.flag("target_modules");
+    in_.take("target_modules");
     const bool all = entry->value.text == "all-linear";
     const Names names = all ? Names() : targets();
     if (each_has_its_own(names)) return set_modules(names);

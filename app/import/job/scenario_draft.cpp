@@ -138,7 +138,7 @@ ImportedJob ScenarioDraft::finish(const ForeignFields& fields) {
 void leave_out(ScenarioDraft& draft, ForeignFields& fields, const JobOptions& options,
                const std::string& name, const std::string& what, const std::string& hint) {
   const std::string value = fields.text(name).value_or("");
-  fields.flag(name);  // asked for, with or without a value
+  fields.take(name);  // asked for, with or without a value
   if (!options.lenient) return fields.refuse(name, what, hint);
   draft.approximate(name + (value.empty() ? "" : " = " + value) + " " + what);
 }

@@ -134,6 +134,26 @@ TEST_F(TrainerDialect, AxolotlTrainsIn16Bits) {
   EXPECT_EQ(fields["training.recompute"], "full");
 }
 
+TEST_F(TrainerDialect, WhatSaysNeitherYesNorNoIsRefused) {
+  const auto with = [](std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.find(from), from.size(), to);
+  };
+  EXPECT_THAT(refused(with(kAxolotl, "bf16: auto", "bf16: maybe")),
+              HasSubstr("job.yaml:6:1: bf16 is maybe; use true or false"));
+  EXPECT_THAT(refused(with(kLlamaFactory, "bf16: true", "bf16: maybe") + "finetuning_type: full\n"),
+              HasSubstr("bf16 is maybe; use true or false"));
+  EXPECT_THAT(refused(kLlamaFactory + "finetuning_type: lora\npure_bf16: maybe\n"),
+              HasSubstr("pure_bf16 is maybe; use true or false"));
+}
+
+// As axolotl's examples have them.
+TEST_F(TrainerDialect, KeysWithoutAValueAreNotSet) {
+  const std::string kEmpty =
+      "adapter:\ndeepspeed:\nfsdp:\nfsdp_config:\ngradient_checkpointing:\nlora_r:\n"
+      "liger_rope:\nflash_attention:\nload_in_4bit:\n";
+  EXPECT_EQ(of(kAxolotl + kEmpty), of(kAxolotl));
+}
+
 TEST_F(TrainerDialect, AxolotlHasDefaultsOfItsOwn) {
   const auto fields = of("base_model: any/model\nbf16: true\n");
   EXPECT_EQ(fields.at("training.micro_batch"), "1");

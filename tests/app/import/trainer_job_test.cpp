@@ -39,6 +39,13 @@ TEST_F(TrainerJob, OfFsdpIsWhatItsArgumentsSay) {
   EXPECT_THAT(job.ignored, Contains(HasSubstr("--learning_rate")));
 }
 
+TEST_F(TrainerJob, IsRefusedWhereASwitchSaysNeitherYesNorNo) {
+  EXPECT_THAT(refusal(torchrun("--bf16 maybe --block_size 128 --per_device_train_batch_size 1")),
+              HasSubstr("job.sh:1: --bf16 is maybe; use true or false"));
+  EXPECT_THAT(refusal(torchrun("--bf16 $BF16 --block_size 128 --per_device_train_batch_size 1")),
+              HasSubstr("--bf16 is $BF16; the file does not set it; add --define NAME=VALUE"));
+}
+
 // Each of these arguments is another step.
 TEST_F(TrainerJob, FollowsEveryArgument) {
   struct Change {

@@ -77,6 +77,10 @@ TEST(MeasuredFabric, IsOfSeveralNodesAndAMeasurement) {
   EXPECT_EQ(measured_fabric(one, {}).nic_share, 1);
   EXPECT_THAT(note_on_measured_fabric(measured_fabric(one, {})),
               HasSubstr("one node is simulated"));
+  ClusterSpec table = cluster_of(1);
+  table.measured_fabric = {{.nodes = 2, .all_reduce = 320_GBps}};
+  EXPECT_THAT(note_on_measured_fabric(measured_fabric(table, {})),
+              HasSubstr("one node is simulated"));
   EXPECT_EQ(measured_fabric(cluster_of(2), {}).promised.value(), 0);
   EXPECT_EQ(note_on_measured_fabric(measured_fabric(cluster_of(2), {})), "");
 }

@@ -124,7 +124,7 @@ void MegatronJob::read_framework() {
     draft_.assume("framework megatron-2022: arguments that Megatron-LM had up to 2022");
   else if (framework_ == "megatron")
     draft_.assume("framework megatron: layers of Transformer Engine");
-  in_.flag("--use-mcore-models");
+  in_.take("--use-mcore-models");
   if (flag("--deterministic-mode")) set_profile("deterministic", "true");
   read_attention();
   const auto queues = script_.variables.find("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -261,7 +261,7 @@ void MegatronJob::sort_the_rest() {
       cannot(name.c_str(), "is not known",
              "take it out if the step does not depend on it, or import with --lenient");
     if (!known || known->use != ArgumentUse::read || unset) continue;
-    in_.flag(name);  // said here, not as one that has no part in a step
+    in_.take(name);  // said here, not as one that has no part in a step
     draft_.ignore(name + (value.empty() ? "" : " = " + value) +
                   ": without effect beside the other arguments");
   }

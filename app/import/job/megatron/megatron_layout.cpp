@@ -41,7 +41,7 @@ void MegatronJob::read_parallelism() {
 void MegatronJob::read_context() {
   const std::int64_t ulysses = within(integer("--ds-sequence-parallel-size").value_or(1));
   context_ = within(integer("--context-parallel-size").value_or(1));
-  in_.flag("--force-ds-sequence-parallel");
+  in_.take("--force-ds-sequence-parallel");
   if (ulysses > 1 && context_ > 1)
     problem("--ds-sequence-parallel-size", "beside --context-parallel-size", "keep one");
   if (ulysses > 1) context_ = ulysses;

@@ -180,8 +180,8 @@ void MegatronJob::check_gpt() {
     cannot("--embed-layernorm", "is missing: family bloom (ALiBi) has a norm behind the embedding");
   if (!alibi && embedding_norm)
     cannot("--embed-layernorm", "is not simulated without --position-embedding-type alibi");
-  in_.flag("--add-qkv-bias");
-  in_.flag("--add-bias-linear");
+  in_.take("--add-qkv-bias");
+  in_.take("--add-bias-linear");
   if (flag("--disable-bias-linear"))
     cannot("--disable-bias-linear",
            "is not simulated in a model with layer norms, whose linear "

@@ -95,7 +95,7 @@ void MegatronJob::read_gradient_formats() {
     draft_.set("training.mixed_precision.gradients", format);
     draft_.set("training.mixed_precision.reduce", format);
   }
-  in_.flag("--use-precision-aware-optimizer");
+  in_.take("--use-precision-aware-optimizer");
   const std::string first = text("--exp-avg-dtype").value_or("fp32");
   const std::string second = text("--exp-avg-sq-dtype").value_or("fp32");
   const bool known = first == second && (first == "fp32" || first == (half_ ? "fp16" : "bf16"));
@@ -245,8 +245,8 @@ void MegatronJob::read_overlap() {
   if (parameters) set("overlap_parameters", "true");
   if (flag("--no-align-grad-reduce") || flag("--no-delay-grad-reduce"))
     set("align_gradients", "false");
-  in_.flag("--align-grad-reduce");
-  in_.flag("--delay-grad-reduce");
+  in_.take("--align-grad-reduce");
+  in_.take("--delay-grad-reduce");
   const bool aligns = flag("--align-param-gather") || flag("--delay-param-gather");
   if (aligns && parameters && chunks_ > 1) set("align_parameters", "true");
 }

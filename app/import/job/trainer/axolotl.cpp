@@ -210,7 +210,7 @@ class AxolotlFile {
   /// Weights are loaded in the format of the step (utils/config, normalize_config), and stay so.
   void read_precision() {
     const std::string brain = lower_case(file_.word("bf16").value_or(""));
-    const bool is_brain = brain == "true" || brain == "auto" || brain == "full";
+    const bool is_brain = brain == "auto" || brain == "full" || file_.flag("bf16");
     const bool half = file_.flag("fp16") && !is_brain;
     const bool pure_brain = file_.flag("bfloat16");
     const bool pure_half = file_.flag("float16");

@@ -44,6 +44,7 @@ std::string words_of_list(std::string list) {
 
 void translate_rest(ForeignFields& file, const TrainerDialect& dialect,
                     TrainerArguments& arguments) {
+  for (const Problem& problem : file.problems()) arguments.fields.add_problem(problem);
   for (const std::string& key : file.unread_names()) {
     const ForeignFields::Value value = file.values().at(key);
     const auto rule = std::ranges::find(dialect.rules, key, &UsualValue::key);
@@ -52,7 +53,7 @@ void translate_rest(ForeignFields& file, const TrainerDialect& dialect,
     const bool is_harmless = std::ranges::any_of(
         dialect.harmless, [&](std::string_view begin) { return key.starts_with(begin); });
     if (rule != dialect.rules.end()) {
-      if (lower_case(value.text) == rule->usual) continue;
+      if (value.is_null || lower_case(value.text) == rule->usual) continue;
       arguments.fields.add_problem(
           {value.where, key + " = " + value.text + " " + rule->what, "take it out of the file"});
     } else if (renamed != dialect.renamed.end()) {
