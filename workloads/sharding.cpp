@@ -40,7 +40,16 @@ bool holds_units(const StepOptions& step) {
 }
 
 bool gathers_fp8(const StepOptions& step) {
-  return step.data_parallel.gather_fp8 && step.precision == Precision::fp8 && gathers_units(step);
+  const bool comes_as_fp8 = step.data_parallel.gather_fp8 || step.formats.fp8_parameters;
+  return comes_as_fp8 && step.precision == Precision::fp8 && gathers_units(step);
+}
+
+std::int64_t saved_by_fp8_shard(const StepOptions& step, const Block& block) {
+  if (!gathers_fp8(step) || !step.formats.fp8_parameters) return 0;
+  const int orders = step.framework.fp8_scaling == Fp8Scaling::mxfp8 ? 2 : 1;
+  const std::int64_t each = element_bytes(step.formats.parameters) - orders;
+  const std::int64_t experts = std::min(spread_experts(step, block), block.fp8_parameters);
+  return each * shard_of(step, block.fp8_parameters, experts);
 }
 
 bool scatters_gradients(const StepOptions& step) {

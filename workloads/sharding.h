@@ -45,8 +45,11 @@ bool keeps_units(const StepOptions& step);
 /// the last backward that reads it. Source: torch.distributed.pipelining stage.py,
 /// backward_one_chunk, which turns FSDP2's resharding off until its last call.
 bool holds_units(const StepOptions& step);
-/// Weights of products are cast to FP8 ahead of their gather.
+/// Weights of products come as FP8: cast ahead of their gather, or held so.
 bool gathers_fp8(const StepOptions& step);
+/// Bytes that a rank's share of a block's weights is smaller where it is held in FP8
+/// (`mixed_precision.fp8_parameters`), under MXFP8 in two orders; 0 where it is not.
+std::int64_t saved_by_fp8_shard(const StepOptions& step, const Block& block);
 /// Gradients leave block by block for the rank that keeps their shard.
 bool scatters_gradients(const StepOptions& step);
 /// The CPU updates, and keeps moments, master weights and, where they are scattered, gradients.

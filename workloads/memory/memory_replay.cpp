@@ -2,33 +2,18 @@
 
 #include <algorithm>
 #include <map>
-#include <memory_resource>
+#include <optional>
 #include <span>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "hw/units/deadline.h"
+#include "workloads/memory/open_allocations.h"
 #include "workloads/memory/segment_temporaries.h"
 
 namespace tessera {
 namespace {
-
-/// Which tensor of a step.
-struct Key {
-  int block = 0, layer = 0, micro_batch = 0, storage = 0;
-  bool operator==(const Key&) const = default;
-};
-struct KeyHash {
-  std::size_t operator()(const Key& key) const {
-    constexpr std::uint64_t kPrime = 0x9e3779b97f4a7c15ULL;
-    std::uint64_t hash = static_cast<std::uint32_t>(key.block);
-    for (const int part : {key.layer, key.micro_batch, key.storage})
-      hash = (hash ^ static_cast<std::uint32_t>(part)) * kPrime;
-    return static_cast<std::size_t>(hash ^ (hash >> 32));
-  }
-};
 
 MemoryCategory category_of(const Storage& storage) {
   switch (storage.role) {
@@ -54,6 +39,11 @@ class MemoryReplay {
       op_ = &op;
       step_.op = static_cast<std::int32_t>(i);
       step_.kernel = 0;
+      for (const std::int32_t awaited : op.waits) leave(awaited);
+      if (op.moves_saved) {
+        move_saved(op);
+        continue;
+      }
       if (op.allocated.value() > 0) allocate_besides(op.allocated);
       if (op.kind == OpKind::kernels) {
         const Segment& segment = program_.segment(op.segment);
@@ -66,27 +56,65 @@ class MemoryReplay {
   }
 
  private:
-  /// An allocation that passes from one block to another, with the position of the block that made
-  /// it.
-  struct Passed {
-    int position = 0;
-    Allocation allocation;
+  /// What a layer saved for backward while it is in host memory.
+  struct Away {
+    std::int32_t layer = -1, micro_batch = -1;
+    bool left = false;
+    std::vector<std::pair<OpenTensor, Allocation>> held;
+    std::vector<PassedAllocation> passed;
   };
-  using Open = std::vector<Passed>;
 
-  /// Allocations of one tensor, which most often is allocated once.
-  struct Same {
-    Allocation first;
-    std::vector<Allocation> others;
-
-    /// Whether there are others.
-    bool drop_first() {
-      if (others.empty()) return false;
-      first = others.front();
-      others.erase(others.begin());
-      return true;
+  /// Copied out it is free once somebody waits for the copy; copied in it is there from the copy's
+  /// start.
+  void move_saved(const ProgramOp& op) {
+    if (op.kind == OpKind::copy_out) {
+      away_[step_.op] = {.layer = op.layer, .micro_batch = op.micro_batch};
+      return;
     }
-  };
+    for (const std::int32_t copied_out : op.waits) come_back(copied_out);
+  }
+
+  /// What the copy `op` took out, if it is one that nobody waited for yet.
+  void leave(std::int32_t op) {
+    const auto found = away_.find(op);
+    if (found == away_.end() || std::exchange(found->second.left, true)) return;
+    Away& away = found->second;
+    const auto place = std::ranges::find(program_.order, away.layer, &BlockPosition::layer);
+    const auto position = static_cast<int>(place - program_.order.begin());
+    const ProgramBlock& block = program_.blocks[static_cast<std::size_t>(place->block)];
+    for (int i = 0; i < std::ssize(block.storages); ++i) {
+      const Storage& storage = block.storages[static_cast<std::size_t>(i)];
+      if (storage.role != TensorRole::saved_activation) continue;
+      if (storage.scope == StorageScope::enters_forward) {
+        const auto taken =
+            open_.take_passed({away.micro_batch, true}, allocated_size(storage.bytes), position);
+        if (taken) away.passed.push_back(*taken);
+      } else {
+        const OpenTensor key{place->block, away.layer, away.micro_batch, i};
+        if (const auto taken = open_.take(key)) away.held.emplace_back(key, *taken);
+      }
+    }
+    for (const auto& [key, allocation] : away.held) tell(false, allocation);
+    for (const PassedAllocation& entry : away.passed) tell(false, entry.allocation);
+  }
+
+  void come_back(std::int32_t copied_out) {
+    const auto found = away_.find(copied_out);
+    if (found == away_.end()) return;
+    const auto again = [&](Allocation& allocation) {
+      allocation.id = next_id_++;
+      tell(true, allocation);
+    };
+    for (auto& [key, allocation] : found->second.held) {
+      again(allocation);
+      open_.hold(key, allocation);
+    }
+    for (PassedAllocation& entry : found->second.passed) {
+      again(entry.allocation);
+      open_.pass({found->second.micro_batch, true}, entry);
+    }
+    away_.erase(found);
+  }
 
   /// Buffers of communication that no segment speaks of: gathered units, buckets of gradients.
   void allocate_besides(Bytes bytes) {
@@ -121,33 +149,24 @@ class MemoryReplay {
     switch (storage.scope) {
       case StorageScope::enters_forward:
       case StorageScope::enters_backward:
-        used = find_passed(allocated_size(storage.bytes), position(segment),
-                           storage.scope == StorageScope::enters_forward);
+        used = open_.find_passed(passage(storage.scope == StorageScope::enters_forward),
+                                 allocated_size(storage.bytes), position(segment));
         break;
       case StorageScope::leaves_forward:
       case StorageScope::leaves_backward:
-        used = find_made(storage, position(segment));
+        used = open_.find_made(passage(storage.scope == StorageScope::leaves_forward),
+                               allocated_size(storage.bytes), position(segment));
         break;
       case StorageScope::local:
-      case StorageScope::held: {
-        const auto open = local_.find(key(segment, id));
-        if (open != local_.end()) used = &open->second.first;
+      case StorageScope::held:
+        used = open_.find(key(segment, id));
         break;
-      }
       case StorageScope::persistent:
         break;
     }
     const bool writes = std::ranges::find(segment.writes, id) != segment.writes.end();
     if (used != nullptr) visitor_.use(step_.op, *used, writes);
   }
-  /// What the block itself passes on.
-  const Allocation* find_made(const Storage& storage, int position) {
-    for (const Passed& entry : passed(storage.scope == StorageScope::leaves_forward))
-      if (entry.position == position && entry.allocation.bytes == allocated_size(storage.bytes))
-        return &entry.allocation;
-    return nullptr;
-  }
-
   /// `makers`: SegmentTemporaries::of the segment.
   void perform(const Segment& segment, std::span<const std::int32_t> makers) {
     temporaries_.resize(std::max(temporaries_.size(), makers.size()));
@@ -174,7 +193,7 @@ class MemoryReplay {
       case MemoryEventKind::receive: {
         Allocation made = make(segment, event);
         const int from = position(segment) + (forward() ? -1 : 1);
-        boundary().push_back({from, made});
+        open_.pass(passage(forward()), {from, made});
         return tell(true, made);
       }
       case MemoryEventKind::send:
@@ -187,12 +206,10 @@ class MemoryReplay {
   void allocate(const Segment& segment, const MemoryEvent& event) {
     const Allocation made = make(segment, event);
     const StorageScope scope = scope_of(segment, event);
-    if (scope == StorageScope::leaves_forward || scope == StorageScope::leaves_backward) {
-      passed(scope == StorageScope::leaves_forward).push_back({position(segment), made});
-    } else {
-      const auto [open, is_first] = local_.try_emplace(key(segment, event.storage), Same{made, {}});
-      if (!is_first) open->second.others.push_back(made);
-    }
+    if (scope == StorageScope::leaves_forward || scope == StorageScope::leaves_backward)
+      open_.pass(passage(scope == StorageScope::leaves_forward), {position(segment), made});
+    else
+      open_.hold(key(segment, event.storage), made);
     tell(true, made);
   }
 
@@ -202,38 +219,15 @@ class MemoryReplay {
       const bool from_forward = scope == StorageScope::enters_forward;
       return tell(false, take_passed(event.bytes, position(segment), from_forward));
     }
-    const auto open = local_.find(key(segment, event.storage));
-    if (open == local_.end()) throw std::logic_error("memory is freed that was not allocated");
-    const Allocation freed = open->second.first;
-    if (!open->second.drop_first()) local_.erase(open);
-    tell(false, freed);
+    const std::optional<Allocation> freed = open_.take(key(segment, event.storage));
+    if (!freed) throw std::logic_error("memory is freed that was not allocated");
+    tell(false, *freed);
   }
 
-  /// What a block made that lies ahead of `position` in the direction of the pass, the nearest one
-  /// first.
   Allocation take_passed(Bytes bytes, int position, bool from_forward) {
-    Open& open = passed(from_forward);
-    const auto best = nearest(open, bytes, position, from_forward);
-    if (best == open.end()) throw std::logic_error("a block frees what no block made");
-    const Allocation taken = best->allocation;
-    open.erase(best);
-    return taken;
-  }
-  const Allocation* find_passed(Bytes bytes, int position, bool from_forward) {
-    Open& open = passed(from_forward);
-    const auto best = nearest(open, bytes, position, from_forward);
-    return best == open.end() ? nullptr : &best->allocation;
-  }
-  static Open::iterator nearest(Open& open, Bytes bytes, int position, bool from_forward) {
-    const auto distance = [&](const Passed& entry) {
-      return from_forward ? position - entry.position : entry.position - position;
-    };
-    auto best = open.end();
-    for (auto entry = open.begin(); entry != open.end(); ++entry) {
-      if (entry->allocation.bytes != bytes || distance(*entry) <= 0) continue;
-      if (best == open.end() || distance(*entry) < distance(*best)) best = entry;
-    }
-    return best;
+    const auto taken = open_.take_passed(passage(from_forward), bytes, position);
+    if (!taken) throw std::logic_error("a block frees what no block made");
+    return taken->allocation;
   }
   Allocation take_passed(Bytes bytes, int position) {
     return take_passed(bytes, position, forward());
@@ -266,7 +260,7 @@ class MemoryReplay {
   StorageScope scope_of(const Segment& segment, const MemoryEvent& event) const {
     return event.storage.valid() ? storage_of(segment, event.storage).scope : StorageScope::local;
   }
-  Key key(const Segment& segment, StorageId storage) const {
+  OpenTensor key(const Segment& segment, StorageId storage) const {
     const bool spans =
         segment.block >= 0 && program_.blocks[static_cast<std::size_t>(segment.block)].spans_layers;
     return {segment.block, spans ? -1 : op_->layer, op_->micro_batch,
@@ -274,8 +268,7 @@ class MemoryReplay {
   }
   int behind_model() const { return static_cast<int>(program_.order.size()); }
   bool forward() const { return op_->phase == Phase::forward || op_->phase == Phase::loss; }
-  Open& passed(bool from_forward) { return passed_[{op_->micro_batch, from_forward}]; }
-  Open& boundary() { return passed(forward()); }
+  Passage passage(bool from_forward) const { return {op_->micro_batch, from_forward}; }
 
   /// Of the block in the model.
   int position(const Segment& segment) {
@@ -295,12 +288,10 @@ class MemoryReplay {
   const ProgramOp* op_ = nullptr;
   MemoryStep step_;
   std::int64_t next_id_ = 0;
-  // Nodes of a pool: tensors come and go by the ten thousand.
-  std::pmr::unsynchronized_pool_resource nodes_;
-  std::pmr::unordered_map<Key, Same, KeyHash> local_{&nodes_};
+  OpenAllocations open_;
   std::vector<Allocation> temporaries_;  ///< by event of the segment that runs
   std::vector<Allocation> besides_;
-  std::map<std::pair<int, bool>, Open> passed_;
+  std::map<std::int32_t, Away> away_;  ///< by the op that copies it out
   std::map<std::pair<int, int>, int> positions_;
 };
 

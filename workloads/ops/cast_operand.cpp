@@ -189,8 +189,12 @@ SavedOperand::SavedOperand(Tape& tape, const std::string& name, const Tensor& ma
   }
 }
 
-/// What came as FP8 is copied into the other order.
+/// What came as FP8 is copied into the other order. Transformer Engine's block scales are another
+/// matrix in each order: backward gathers its own (Megatron-FSDP, transpose_weight_buffer;
+/// recalled).
 Tensor SavedOperand::turned(Tape& tape) const {
+  const bool comes_by_columns = tape.casts_both_orders() && tape.numbers_per_scale() > 0;
+  if (comes_by_columns || is_one_copy(tape)) return cast_.rows;
   const std::string name = name_ + suffix(tape) + "_transposed";
   const Tensor copy = copy_of(tape, name, matrix_, true);
   tape.launch(name, pointwise_kernel(copy, 0, KernelKind::copy), {cast_.rows}, {copy});

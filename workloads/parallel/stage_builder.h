@@ -97,6 +97,7 @@ class StageBuilder {
   std::int64_t expert_parameters_ = 0;            ///< Block::expert_parameters, likewise
   Bytes held_outputs_;                            ///< logits that wait for the last backward
   std::int64_t cast_parameters_ = 0;              ///< Block::cast_parameters, likewise
+  std::int64_t saved_by_fp8_shards_ = 0;          ///< bytes of weights that are divided
   int tensors_ = 0;                               ///< of Block::parameter_sizes, likewise
   std::vector<ParameterMatrices> matrices_;       ///< of layers, where Muon runs
   std::vector<std::int64_t> other_tensors_;       ///< sizes of all others, where it does

@@ -34,6 +34,8 @@ void StageBuilder::count_memory() {
       expert_parameters_ += graph_.at(position).expert_parameters;
       buffers += graph_.at(position).buffers + frozen_bytes(step_, graph_.at(position));
       cast_parameters_ += graph_.at(position).cast_parameters;
+      if (gathers_fp8(step_))
+        saved_by_fp8_shards_ += saved_by_fp8_shard(step_, graph_.at(position));
     }
   }
   program_.static_parts = persistent_parts(step_, program_.parameters, spread_experts());
@@ -43,7 +45,7 @@ void StageBuilder::count_memory() {
     program_.static_parts[MemoryCategory::optimizer] += second_moments(step_, updated_parameters());
   if (step_.formats.fp8_parameters)  // the copies are all there is
     program_.static_parts[MemoryCategory::parameters] -=
-        Bytes(element_bytes(step_.formats.parameters) * cast_parameters_);
+        Bytes(element_bytes(step_.formats.parameters) * cast_parameters_ + saved_by_fp8_shards_);
   program_.static_memory = program_.static_parts.total();
   if (step_.framework.moments_at_update && !offloads_update(step_))
     program_.made_by_update =

@@ -194,7 +194,7 @@ void UnitGathers::before(int position, const ScheduledPass& pass, int next) {
 }
 
 void UnitGathers::find_scales(std::int64_t own, int tensors) {
-  if (!gathers_fp8(step_)) return;
+  if (!gathers_fp8(step_) || step_.framework.fp8_scaling == Fp8Scaling::mxfp8) return;
   constexpr const char* kName = "parameters.largest";
   const GraphOp op = multi_tensor_pass(kName, Phase::optimizer, own, {held_, 0}, 1);
   queue_.run(library_.cut({op}, kName), -1, -1);

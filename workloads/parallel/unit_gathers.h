@@ -44,7 +44,8 @@ class UnitGathers {
   void after(int position, const ScheduledPass& pass);
   /// Weights that are gathered in FP8 are scaled by their largest values, which ranks find together
   /// behind the update, of `own` elements of `tensors`.
-  /// Source: torchao, precompute_float8_dynamic_scale_for_fsdp.
+  /// Source: torchao, precompute_float8_dynamic_scale_for_fsdp; of Megatron-FSDP, Megatron-Core
+  /// fp8_utils.py, quantize_param_shard (recalled). Blocks of MXFP8 have scales of their own.
   void find_scales(std::int64_t own, int tensors);
 
  private:

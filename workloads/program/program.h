@@ -129,11 +129,12 @@ struct ProgramOp {
   std::int32_t peer_stage = -1;   ///< for send and recv
   std::int32_t tag = -1;          ///< matches a send to its recv within one step
   std::int32_t micro_batch = -1;  ///< -1: not of one micro-batch
-  std::int32_t layer = -1;  ///< global layer number; -1: embedding, head, optimizer, communication
-                            ///< of the whole model
-  bool host_sync = false;   ///< the host waits for this op before it submits the next
-  Bytes allocated;          ///< when the op starts, besides what its segment says
-  Bytes freed;              ///< when the op ends, likewise
+  std::int32_t layer = -1;   ///< global layer number; -1: embedding, head, optimizer, communication
+                             ///< of the whole model
+  bool host_sync = false;    ///< the host waits for this op before it submits the next
+  Bytes allocated;           ///< when the op starts, besides what its segment says
+  Bytes freed;               ///< when the op ends, likewise
+  bool moves_saved = false;  ///< a copy of what a layer saved: these two are its tensors
 
   GroupOfRank group_of_rank() const { return {group, listed_group}; }
 };

@@ -74,6 +74,9 @@ void FrameworkRules::check_gathered_adapters() {
   if (!gathers_units(step_)) return;
   if (step_.data_parallel.gather_fp8)
     fail("training.data_parallel.gather_fp8", "of frozen weights is not simulated", "use false");
+  if (step_.formats.fp8_parameters)
+    fail("training.mixed_precision.fp8_parameters",
+         "of frozen weights that are gathered are not simulated", "use false");
   if (step_.layout.experts_apart())
     fail("training.lora_rank", "of experts that are divided twice is not simulated",
          "use data_parallel.sharding: none or optimizer, or 0");

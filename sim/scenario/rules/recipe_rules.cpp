@@ -153,11 +153,10 @@ void FrameworkRules::check_recompute() {
 void FrameworkRules::check_fp8_parameters() {
   if (step_.formats.fp8_parameters && step_.precision != Precision::fp8)
     fail("training.mixed_precision.fp8_parameters", "is for precision: fp8", "use false");
-  if (step_.formats.fp8_parameters && (!step_.framework.transformer_engine ||
-                                       step_.data_parallel.sharding == Sharding::parameters ||
-                                       step_.formats.parameters != Precision::bf16))
-    fail("training.mixed_precision.fp8_parameters",
-         "is for weights in bf16 of Transformer Engine that are not divided", "use false");
+  if (step_.formats.fp8_parameters &&
+      (!step_.framework.transformer_engine || step_.formats.parameters != Precision::bf16))
+    fail("training.mixed_precision.fp8_parameters", "is for weights in bf16 of Transformer Engine",
+         "use false");
 }
 
 void FrameworkRules::check_documents() {

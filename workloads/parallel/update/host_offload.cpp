@@ -24,6 +24,7 @@ std::int32_t HostOffload::copy(OpKind kind, const Place& place) {
   op.stream = out ? StreamKind::device_to_host : StreamKind::host_to_device;
   op.phase = out ? Phase::forward : Phase::backward;
   op.waits = {queue_.last_kernels(), out ? -1 : done_.at(place)};
+  op.moves_saved = true;
   op.bytes = library_.graph().at(place.first).saved;
   op.micro_batch = place.second;
   op.layer = library_.graph().layer_numbers[static_cast<std::size_t>(place.first)];

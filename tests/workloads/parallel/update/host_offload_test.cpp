@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/models.h"
+#include "workloads/memory/memory_profile.h"
 #include "workloads/model_graph.h"
 #include "workloads/program/program.h"
 
@@ -63,6 +64,20 @@ TEST(HostOffload, KernelsOfTheNextWindowWaitForACopy) {
   EXPECT_EQ(awaited_by(OpKind::copy_out, Phase::forward, 4), 1);
   EXPECT_EQ(awaited_by(OpKind::copy_in, Phase::backward, 3), 3);
   EXPECT_EQ(awaited_by(OpKind::copy_in, Phase::backward, 0), 0);
+}
+
+/// The allocator reserves what it holds at most, so it has to see tensors leave and come back. All
+/// four are away during the loss; of a window of two layers the last comes back as backward starts.
+TEST(HostOffload, WhatIsOnTheHostTakesNoMemoryOfTheDevice) {
+  const Program all_here = build_program(model(), step_with(0));
+  const Program program = build_program(model(), step_with(kWaiting));
+  const Bytes saved = build_model_graph(model(), step_with(kWaiting)).blocks[1].saved;
+  const MemoryProfile here = profile_memory(all_here, 0, {});
+  const MemoryProfile there = profile_memory(program, 0, {});
+  EXPECT_LE(there.peak, here.peak - 3 * saved);
+  EXPECT_GE(there.peak, here.peak - kWaiting * saved);
+  EXPECT_LE(there.reserved, here.reserved - 3 * saved);
+  EXPECT_EQ(there.over_ops.back().afterwards.all(), here.over_ops.back().afterwards.all());
 }
 
 TEST(HostOffload, WithoutLayersCopiesNothing) {
