@@ -44,6 +44,7 @@ ClusterSpec box_of(const GpuSpec& gpu, int gpus) {
   ClusterSpec cluster = single_gpu_cluster(gpu);
   NodeSpec& node = cluster.node;
   node.gpu_count = gpus;
+  if (gpus > 1 && !gpu.peer_to_peer) node.staged_bandwidth = kStagedCopy;
   if (gpus == 1 || gpu.nvlink_links == 0 || !has_soldered_nvlink(gpu)) return cluster;
   node.nvlink_bandwidth_per_link = gpu.nvlink_bandwidth / static_cast<double>(gpu.nvlink_links);
   node.nvlink_efficiency = nccl_nvlink_share(gpu.nvlink_generation);

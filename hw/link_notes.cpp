@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "hw/link_rates.h"
 #include "hw/node_links.h"
 #include "hw/units/text.h"
 
@@ -56,12 +57,24 @@ std::optional<std::string> note_on_staging(const NodeSpec& node) {
          " over PCIe (set staged_bandwidth: 0 GB/s where they can)";
 }
 
+/// A described node whose cards have no peer-to-peer, and which says nothing of it.
+std::optional<std::string> note_on_missing_peers(const NodeSpec& node) {
+  const bool staged = node.staged_bandwidth.value() > 0;
+  const auto all_pairs = static_cast<std::size_t>(node.gpu_count * (node.gpu_count - 1) / 2);
+  const bool joined =
+      node.interconnect == GpuInterconnect::nvswitch || node.pairs.size() == all_pairs;
+  if (node.gpu.peer_to_peer || staged || joined) return std::nullopt;
+  return node.gpu.id + " has no peer-to-peer over PCIe, which node " + node.id +
+         " is simulated with: set staged_bandwidth, " + to_text(kStagedCopy) +
+         " where you measured nothing";
+}
+
 }  // namespace
 
 std::vector<std::string> notes_on_links(const ClusterSpec& cluster) {
   std::vector<std::string> notes;
-  for (const auto& note :
-       {note_on_gpu_links(cluster.node), note_on_nics(cluster), note_on_staging(cluster.node)})
+  for (const auto& note : {note_on_gpu_links(cluster.node), note_on_nics(cluster),
+                           note_on_staging(cluster.node), note_on_missing_peers(cluster.node)})
     if (note) notes.push_back(*note);
   return notes;
 }

@@ -21,6 +21,10 @@ inline constexpr double kNcclPcieShare = 0.762;
 /// forum 352186, Azure/AI-benchmarking-guide, NVbandwidth sample output.
 inline constexpr double kPinnedCopyShare = 0.82;
 
+/// Copies between two GPUs that cannot read each other's memory, through the host's: 1 to 5 GB/s,
+/// the middle of what users report (recalled).
+inline constexpr BytesPerSecond kStagedCopy = 3_GBps;
+
 /// Rings of 400 Gb/s InfiniBand reach 45.7 to 47 of 50 GB/s per NIC (nccl-tests logs).
 inline constexpr double kNicShare = 0.92;
 

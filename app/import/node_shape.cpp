@@ -47,6 +47,13 @@ void assume_usual_rates(Imported& imported) {
                                to_text(node.nvlink_bandwidth_per_link) +
                                " each, NCCL's share of it, 1 us per hop");
   }
+  if (node.gpu_count > 1 && !node.gpu.peer_to_peer) {
+    node.staged_bandwidth = kStagedCopy;
+    imported.assumed.push_back("copies between cards of " + node.gpu.id +
+                               ", which have no peer-to-peer, go through the host at " +
+                               to_text(kStagedCopy) + " where no NVLink joins them; " +
+                               "sendrecv_perf of nccl-tests tells");
+  }
   if (node.nic_count == 0) return;
   node.nic_efficiency = kNicShare;
   if (node.nic_latency.value() == 0) node.nic_latency = kInfinibandHop;

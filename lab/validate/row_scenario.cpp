@@ -53,11 +53,12 @@ std::vector<std::string> settings_of_node(const NodeSpec& node, const std::strin
       "cluster.node.gpu_count=" + std::to_string(node.gpu_count),
       "cluster.node.pcie_efficiency=" + exact_text(node.pcie_efficiency),
       "cluster.node.pcie_latency=" + to_text(node.pcie_latency)};
-  if (node.interconnect == GpuInterconnect::none) return settings;
-  const bool direct = node.interconnect == GpuInterconnect::direct;
   const auto set = [&](const char* field, const std::string& value) {
     settings.push_back("cluster.node." + std::string(field) + "=" + value);
   };
+  if (node.staged_bandwidth.value() > 0) set("staged_bandwidth", to_text(node.staged_bandwidth));
+  if (node.interconnect == GpuInterconnect::none) return settings;
+  const bool direct = node.interconnect == GpuInterconnect::direct;
   set("interconnect", direct ? "direct" : "nvswitch");
   if (direct) set("pairs", pairs_text(node.pairs));
   set("nvlink_bandwidth_per_link", to_text(node.nvlink_bandwidth_per_link));

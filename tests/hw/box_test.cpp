@@ -41,6 +41,14 @@ TEST(BoxOf, CardsMeetOnThePcieTree) {
   EXPECT_EQ(Topology(box).route(0, 1).links.size(), 2u);
 }
 
+TEST(BoxOf, CardsWithoutPeerToPeerCopyThroughTheHost) {
+  GpuSpec card = boxes::gpu("RTX-4090", Architecture::ada, "8.9", 0);
+  EXPECT_EQ(box_of(card, 2).node.staged_bandwidth, 0_GBps);
+  card.peer_to_peer = false;
+  EXPECT_EQ(box_of(card, 2).node.staged_bandwidth, 3_GBps);
+  EXPECT_EQ(box_of(card, 1).node.staged_bandwidth, 0_GBps);
+}
+
 TEST(BoxOf, ModulesOfAnOpenBoardAreAllJoined) {
   GpuSpec module = board_gpu();
   module.form_factor = FormFactor::oam;

@@ -46,5 +46,16 @@ TEST(LinkNotes, SayWhichLinksAGpuOfAnotherVendorUses) {
                                 HasSubstr("node HGX-A100-4 was described with links of 25 GB/s"))));
 }
 
+TEST(LinkNotes, SayThatCardsHaveNoPeerToPeer) {
+  ClusterSpec cluster = boxes::alone(boxes::a100_mesh());
+  cluster.node.gpu.peer_to_peer = false;
+  EXPECT_THAT(notes_on_links(cluster), IsEmpty());  // NVLinks join them all
+  cluster.node.pairs.pop_back();
+  EXPECT_THAT(notes_on_links(cluster),
+              ElementsAre(AllOf(HasSubstr("no peer-to-peer"), HasSubstr("staged_bandwidth"))));
+  cluster.node.staged_bandwidth = 3_GBps;
+  EXPECT_THAT(notes_on_links(cluster), ElementsAre(HasSubstr("go through the host's")));
+}
+
 }  // namespace
 }  // namespace tessera

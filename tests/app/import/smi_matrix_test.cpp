@@ -37,6 +37,16 @@ TEST(SmiMatrix, PixGroupsGpusBelowSwitches) {
   EXPECT_EQ(node.sockets, 2);
 }
 
+/// As the catalog's servers of such cards; an L4 has peer-to-peer.
+TEST(SmiMatrix, GeForceCardsCopyThroughTheHost) {
+  const Imported cards = import(sample("smi_matrix/l4_8.txt"), "RTX-4090");
+  EXPECT_EQ(cards.cluster.node.staged_bandwidth,
+            load_node("RTX-4090-PCIe-8", shipped_catalog()).staged_bandwidth);
+  EXPECT_THAT(cards.assumed, Contains(HasSubstr("no peer-to-peer")));
+  const Imported others = import(sample("smi_matrix/l4_8.txt"), "L4");
+  EXPECT_EQ(others.cluster.node.staged_bandwidth, 0_GBps);
+}
+
 TEST(SmiMatrix, TheBandwidthOfNicsCanBeGiven) {
   const Imported imported = import(sample("smi_matrix/hgx_h100_8.txt"), "H100-SXM5-80GB", 25_GBps);
   EXPECT_EQ(imported.cluster.node.nic_bandwidth, 25_GBps);
