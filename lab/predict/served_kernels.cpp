@@ -31,14 +31,24 @@ std::int64_t multiplied_rows(std::int64_t rows, const GpuSpec& gpu) {
   return (rows + together - 1) / together * together;
 }
 
-bool has_tile(KernelTiles tiles, int rows) {
-  if (tiles < KernelTiles::compiled || rows == kCompiledRows) return true;
-  return tiles == KernelTiles::compiled_few && 2 * rows == kCompiledRows;
+/// Columns of the one tile that a program takes untuned.
+constexpr int kUntunedColumns = 256;
+
+bool has_tile(KernelTiles tiles, const TensorTile& tile) {
+  const bool compiled_rows = tile.m == kCompiledRows;
+  if (tiles == KernelTiles::untuned) return compiled_rows && tile.n == kUntunedColumns;
+  if (tiles < KernelTiles::compiled || compiled_rows) return true;
+  return tiles == KernelTiles::compiled_few && 2 * tile.m == kCompiledRows;
+}
+
+/// Whether rows that fill no tile are multiplied, too.
+bool fills_rows(KernelTiles tiles) {
+  return tiles == KernelTiles::compiled || tiles == KernelTiles::untuned;
 }
 
 TensorWeights with_tiles(TensorWeights weights, KernelTiles tiles) {
   for (std::size_t i = 0; i < kTensorTiles.size(); ++i)
-    if (!has_tile(tiles, kTensorTiles[i].m)) weights.shared.penalty[i] = kNeverChosen;
+    if (!has_tile(tiles, kTensorTiles[i])) weights.shared.penalty[i] = kNeverChosen;
   return weights;
 }
 
@@ -76,6 +86,7 @@ KernelTiles ServedKernels::tiles_of(const ServingKernel& part) const {
   if (part.kernel.kind == KernelKind::grouped_gemm) return KernelTiles::whole;
   if (product_format(part.variant) == nullptr || !gpu_.copies_in_bulk()) return KernelTiles::any;
   if (part.of_library) return KernelTiles::whole;
+  if (part.untuned) return KernelTiles::untuned;
   return part.kernel.m > kCompiledRows ? KernelTiles::compiled : KernelTiles::compiled_few;
 }
 
@@ -102,7 +113,7 @@ TensorGemmPredictor& ServedKernels::products(const ServingKernel& part) {
 ServedTime ServedKernels::of_product(const ServingKernel& part) {
   const TensorGemmPredictor& predictor = products(part);
   Kernel kernel = part.kernel;
-  if (tiles_of(part) == KernelTiles::compiled) kernel.m = multiplied_rows(kernel.m, gpu_);
+  if (fills_rows(tiles_of(part))) kernel.m = multiplied_rows(kernel.m, gpu_);
   const KernelPrediction prediction = predictor.predict(kernel);
   return {prediction.duration + predictor.launch_seconds(), prediction.spread};
 }
