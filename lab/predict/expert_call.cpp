@@ -84,7 +84,7 @@ std::vector<std::int64_t> rows_of_busiest_rank(const ExpertCall& call) {
 /// Triton's fused experts gather on the fly, and rows of other ranks' experts pass through them all
 /// the same, as zeros: the first product, the activation, the second product and the sum move every
 /// choice of every token (vLLM fused_moe.py, `write_zeros_to_output`; SGLang's is made after it).
-bool moves_all_choices(std::string_view stack) {
+bool is_triton(std::string_view stack) {
   const auto says = [&](std::string_view word) { return stack.find(word) != stack.npos; };
   return !says("flashinfer") && (says("triton") || says("fused_moe"));
 }
@@ -101,6 +101,7 @@ void add_experts(const ExpertCall& call, const std::vector<std::int64_t>& rows,
                  std::vector<ServingKernel>& kernels) {
   add_grouped(call.format, rows, n, k, kernels);
   ServingKernel& product = kernels.back();
+  product.by_triton = is_triton(call.stack);
   product.loss.tiles += kGroupedSlowdown;
   product.loss.power += kGroupedSlowdown;
   product.kernel.bytes_written = Bytes(2 * passing * n);
@@ -109,7 +110,7 @@ void add_experts(const ExpertCall& call, const std::vector<std::int64_t>& rows,
 std::vector<ServingKernel> kernels_of(const ExpertCall& call) {
   const std::vector<std::int64_t> rows = rows_of_busiest_rank(call);
   const std::int64_t own = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  const bool all = moves_all_choices(call.stack);
+  const bool all = is_triton(call.stack);
   const std::int64_t passing = all ? call.chosen() : own;
   std::vector<ServingKernel> kernels;
   for (int pass = 0; pass < kSortPasses; ++pass)

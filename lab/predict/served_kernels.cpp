@@ -5,6 +5,7 @@
 
 #include "hw/units/input_error.h"
 #include "lab/predict/attention_stand_in.h"
+#include "predictor/attention/kernel_generation.h"
 #include "predictor/attention/served_traffic.h"
 #include "predictor/fp32/power_mean.h"
 #include "predictor/gpu/gpu_support.h"
@@ -52,6 +53,15 @@ TensorWeights with_tiles(TensorWeights weights, KernelTiles tiles) {
   return weights;
 }
 
+/// A data centre GPU of Blackwell as kernels in Triton's manner find it, which have none of its
+/// instructions: an SM does what A100's does in a clock, as in attention (decision 65).
+GpuSpec by_earlier_instructions(GpuSpec gpu) {
+  const double share = share_of_earlier_instructions(false);
+  gpu.tensor_clock = gpu.tensor_clock * share;  // so no part of its tensor cores is held back
+  for (FlopsPerSecond* peak : {&gpu.bf16, &gpu.fp16, &gpu.fp8}) *peak = *peak * share;
+  return gpu;
+}
+
 /// A format at the rate of fp8 products that the GPU has not, though it may have fp8.
 void require_format(const std::string& name, const GpuSpec& gpu) {
   if (product_format(name) == nullptr || gpu.fp8.value() > 0) return;
@@ -92,10 +102,11 @@ KernelTiles ServedKernels::tiles_of(const ServingKernel& part) const {
 
 TensorGemmPredictor& ServedKernels::products(const ServingKernel& part) {
   const KernelTiles tiles = tiles_of(part);
-  const std::tuple key(part.variant, part.loss.tiles, part.loss.power, tiles);
+  const std::tuple key(part.variant, part.by_triton, part.loss.tiles, part.loss.power, tiles);
   auto found = products_.find(key);
   if (found == products_.end()) {
-    const GpuSpec gpu = variant(part.variant);
+    GpuSpec gpu = variant(part.variant);
+    if (part.by_triton && has_tensor_memory(gpu)) gpu = by_earlier_instructions(gpu);
     require_format(part.variant, gpu);
     require_products(gpu, part.kernel.precision);
     found = products_

@@ -61,7 +61,8 @@ class ServedKernels {
   Load load_;
   int warm_sets_ = 0;
   std::map<std::string, std::unique_ptr<KernelPredictor>> plain_;
-  std::map<std::tuple<std::string, double, double, KernelTiles>, TensorGemmPredictor> products_;
+  std::map<std::tuple<std::string, bool, double, double, KernelTiles>, TensorGemmPredictor>
+      products_;
   std::map<std::string, AttentionPredictor> attention_;
 };
 

@@ -82,6 +82,16 @@ TEST(ServedExperts, TritonMovesEveryChoiceOnEveryRank) {
   EXPECT_GT(times[2], times[0]);
 }
 
+TEST(ServedExperts, TritonsDoWhatAmperesSmsDoOnBlackwell) {
+  const std::string rows = kExpertHeader + experts(16384, 1, "sglang/sglang_fused_moe_triton") +
+                           experts(16384, 1, "trtllm/moe_torch_flow_cutlass");
+  const auto hopper = predicted(rows), newer = predicted(rows, blackwell);
+  ASSERT_EQ(newer.size(), 2u);
+  EXPECT_GT(newer[0],
+            1.5 * hopper[0]);  // a quarter of the peak, less what power took; as much moves
+  EXPECT_LT(newer[1], 1.1 * hopper[1]);
+}
+
 TEST(ServedExperts, EveryChoiceTakesClocksOnEveryRank) {
   // Little to move: 131,072 choices of 300 clocks on 132 SMs of 1.98 GHz take 150 us.
   const auto times = predicted(std::string(kExpertHeader) +
