@@ -125,6 +125,10 @@ TEST(AttentionKernels, SmsOfLittleSharedMemoryHaveSmallBlocks) {
   EXPECT_EQ(most_queries_of_block(full, ada, "sglang/triton"), 64);
   EXPECT_EQ(most_queries_of_block(causal, ada, "vllm/vllm_flashinfer"), kMostBlockQueries);
   EXPECT_EQ(most_queries_of_block(causal, hopper, {}), kMostBlockQueries);
+  causal.head_dim = 256;
+  EXPECT_EQ(most_queries_of_block(causal, ada, "vllm/vllm_flashinfer"), 64);
+  EXPECT_EQ(most_queries_of_block(call_of(trtllm, 64), ada, "trtllm/x"), 64);
+  EXPECT_EQ(most_queries_of_block(call_of(trtllm, 64), hopper, "trtllm/x"), kMostBlockQueries);
   causal.head_dim = 64;
   EXPECT_EQ(most_queries_of_block(causal, ada, {}), kMostBlockQueries);
   // Two blocks of 64 where one of 128 was.
