@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "lab/predict/memory_bound_predictor.h"
 #include "lab/predict/serving_kernels.h"
 #include "lab/predict/source_spreads.h"
 #include "predictor/measured/kernel_csv.h"
@@ -23,6 +24,16 @@ constexpr int kWarmSets = 1;
 /// start for it alone. Of 0, 25, ... 500 what A100, H100, GB200 and L40S choose; each left out, the
 /// others choose 300 or 400 (decision 72).
 constexpr double kClocksPerChoice = 300;
+
+/// vLLM sums over so many choices of a token by kernels of its own, over more by PyTorch's
+/// reduction
+/// (`moe_sum` in csrc/moe/moe_align_sum_kernels.cu, recalled), which takes so many instructions for
+/// an element read: what A100, H100 and L40S choose of 0, 20, ... 100; each left out, the others
+/// choose 60 or 80 (decision 121).
+constexpr std::int64_t kMostChoicesOfOwnSum = 4;
+constexpr double kInstructionsOfSum = 60;
+/// Instructions of single threads that an SM starts in a clock.
+constexpr double kLanesPerClock = 128;
 
 /// Radix sort passes over the experts' numbers (cub::DeviceRadixSort; recalled).
 constexpr int kSortPasses = 6;
@@ -84,9 +95,40 @@ std::vector<std::int64_t> rows_of_busiest_rank(const ExpertCall& call) {
 /// Triton's fused experts gather on the fly, and rows of other ranks' experts pass through them all
 /// the same, as zeros: the first product, the activation, the second product and the sum move every
 /// choice of every token (vLLM fused_moe.py, `write_zeros_to_output`; SGLang's is made after it).
-bool moves_all_choices(std::string_view stack) {
+bool is_triton(std::string_view stack) {
   const auto says = [&](std::string_view word) { return stack.find(word) != stack.npos; };
   return !says("flashinfer") && (says("triton") || says("fused_moe"));
+}
+
+/// vLLM's experts by Triton.
+bool is_vllms(const ExpertCall& call) {
+  return call.stack.starts_with("vllm") && is_triton(call.stack);
+}
+
+/// Clocks of an SM for the instructions of `elements`.
+double clocks_of(double instructions, double elements) {
+  return instructions * elements / kLanesPerClock;
+}
+
+/// vLLM's loads one element at a time, as its gated activation in other models.
+ServingKernel activation(const ExpertCall& call, std::int64_t rows) {
+  ServingKernel kernel = pointwise(rows, call.products(), call.ffn);
+  constexpr double kReadAndWritten = 4;  // [B] of an element
+  if (is_vllms(call))
+    kernel.busy_clocks =
+        clocks_of(server_instructions(MemoryBoundOp::silu_mul),
+                  static_cast<double>(kernel.kernel.bytes().value()) / kReadAndWritten);
+  return kernel;
+}
+
+/// The weighted sum of `rows` results, for all tokens of the ranks.
+ServingKernel sum_of_choices(const ExpertCall& call, std::int64_t rows) {
+  ServingKernel sum = pointwise(rows, call.hidden, call.hidden);
+  sum.kernel.bytes_written = Bytes(2 * call.tokens * call.hidden);
+  if (is_vllms(call) && call.top_k > kMostChoicesOfOwnSum)
+    sum.busy_clocks =
+        clocks_of(kInstructionsOfSum, static_cast<double>(rows) * static_cast<double>(call.hidden));
+  return sum;
 }
 
 void add_quantized(const ExpertCall& call, std::int64_t rows, std::int64_t columns,
@@ -101,6 +143,7 @@ void add_experts(const ExpertCall& call, const std::vector<std::int64_t>& rows,
                  std::vector<ServingKernel>& kernels) {
   add_grouped(call.format, rows, n, k, kernels);
   ServingKernel& product = kernels.back();
+  product.by_triton = is_triton(call.stack);
   product.loss.tiles += kGroupedSlowdown;
   product.loss.power += kGroupedSlowdown;
   product.kernel.bytes_written = Bytes(2 * passing * n);
@@ -109,7 +152,7 @@ void add_experts(const ExpertCall& call, const std::vector<std::int64_t>& rows,
 std::vector<ServingKernel> kernels_of(const ExpertCall& call) {
   const std::vector<std::int64_t> rows = rows_of_busiest_rank(call);
   const std::int64_t own = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  const bool all = moves_all_choices(call.stack);
+  const bool all = is_triton(call.stack);
   const std::int64_t passing = all ? call.chosen() : own;
   std::vector<ServingKernel> kernels;
   for (int pass = 0; pass < kSortPasses; ++pass)
@@ -118,12 +161,10 @@ std::vector<ServingKernel> kernels_of(const ExpertCall& call) {
   if (!all) kernels.push_back(pointwise(own, call.hidden, call.hidden));
   add_quantized(call, all ? call.tokens : own, call.hidden, kernels);
   add_experts(call, rows, passing, call.products(), call.hidden, kernels);
-  kernels.push_back(pointwise(passing, call.products(), call.ffn));
+  kernels.push_back(activation(call, passing));
   add_quantized(call, passing, call.ffn, kernels);
   add_experts(call, rows, passing, call.hidden, call.ffn, kernels);
-  ServingKernel sum = pointwise(passing, call.hidden, call.hidden);
-  sum.kernel.bytes_written = Bytes(2 * call.tokens * call.hidden);  // of the ranks' all tokens
-  kernels.push_back(sum);
+  kernels.push_back(sum_of_choices(call, passing));
   return kernels;
 }
 

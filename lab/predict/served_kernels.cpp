@@ -5,6 +5,7 @@
 
 #include "hw/units/input_error.h"
 #include "lab/predict/attention_stand_in.h"
+#include "predictor/attention/kernel_generation.h"
 #include "predictor/attention/served_traffic.h"
 #include "predictor/fp32/power_mean.h"
 #include "predictor/gpu/gpu_support.h"
@@ -31,15 +32,34 @@ std::int64_t multiplied_rows(std::int64_t rows, const GpuSpec& gpu) {
   return (rows + together - 1) / together * together;
 }
 
-bool has_tile(KernelTiles tiles, int rows) {
-  if (tiles < KernelTiles::compiled || rows == kCompiledRows) return true;
-  return tiles == KernelTiles::compiled_few && 2 * rows == kCompiledRows;
+/// Columns of the one tile that a program takes untuned.
+constexpr int kUntunedColumns = 256;
+
+bool has_tile(KernelTiles tiles, const TensorTile& tile) {
+  const bool compiled_rows = tile.m == kCompiledRows;
+  if (tiles == KernelTiles::untuned) return compiled_rows && tile.n == kUntunedColumns;
+  if (tiles < KernelTiles::compiled || compiled_rows) return true;
+  return tiles == KernelTiles::compiled_few && 2 * tile.m == kCompiledRows;
+}
+
+/// Whether rows that fill no tile are multiplied, too.
+bool fills_rows(KernelTiles tiles) {
+  return tiles == KernelTiles::compiled || tiles == KernelTiles::untuned;
 }
 
 TensorWeights with_tiles(TensorWeights weights, KernelTiles tiles) {
   for (std::size_t i = 0; i < kTensorTiles.size(); ++i)
-    if (!has_tile(tiles, kTensorTiles[i].m)) weights.shared.penalty[i] = kNeverChosen;
+    if (!has_tile(tiles, kTensorTiles[i])) weights.shared.penalty[i] = kNeverChosen;
   return weights;
+}
+
+/// A data centre GPU of Blackwell as kernels in Triton's manner find it, which have none of its
+/// instructions: an SM does what A100's does in a clock, as in attention (decision 65).
+GpuSpec by_earlier_instructions(GpuSpec gpu) {
+  const double share = share_of_earlier_instructions(false);
+  gpu.tensor_clock = gpu.tensor_clock * share;  // so no part of its tensor cores is held back
+  for (FlopsPerSecond* peak : {&gpu.bf16, &gpu.fp16, &gpu.fp8}) *peak = *peak * share;
+  return gpu;
 }
 
 /// A format at the rate of fp8 products that the GPU has not, though it may have fp8.
@@ -76,15 +96,17 @@ KernelTiles ServedKernels::tiles_of(const ServingKernel& part) const {
   if (part.kernel.kind == KernelKind::grouped_gemm) return KernelTiles::whole;
   if (product_format(part.variant) == nullptr || !gpu_.copies_in_bulk()) return KernelTiles::any;
   if (part.of_library) return KernelTiles::whole;
+  if (part.untuned) return KernelTiles::untuned;
   return part.kernel.m > kCompiledRows ? KernelTiles::compiled : KernelTiles::compiled_few;
 }
 
 TensorGemmPredictor& ServedKernels::products(const ServingKernel& part) {
   const KernelTiles tiles = tiles_of(part);
-  const std::tuple key(part.variant, part.loss.tiles, part.loss.power, tiles);
+  const std::tuple key(part.variant, part.by_triton, part.loss.tiles, part.loss.power, tiles);
   auto found = products_.find(key);
   if (found == products_.end()) {
-    const GpuSpec gpu = variant(part.variant);
+    GpuSpec gpu = variant(part.variant);
+    if (part.by_triton && has_tensor_memory(gpu)) gpu = by_earlier_instructions(gpu);
     require_format(part.variant, gpu);
     require_products(gpu, part.kernel.precision);
     found = products_
@@ -102,7 +124,7 @@ TensorGemmPredictor& ServedKernels::products(const ServingKernel& part) {
 ServedTime ServedKernels::of_product(const ServingKernel& part) {
   const TensorGemmPredictor& predictor = products(part);
   Kernel kernel = part.kernel;
-  if (tiles_of(part) == KernelTiles::compiled) kernel.m = multiplied_rows(kernel.m, gpu_);
+  if (fills_rows(tiles_of(part))) kernel.m = multiplied_rows(kernel.m, gpu_);
   const KernelPrediction prediction = predictor.predict(kernel);
   return {prediction.duration + predictor.launch_seconds(), prediction.spread};
 }

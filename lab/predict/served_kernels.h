@@ -20,6 +20,7 @@ enum class KernelTiles : std::uint8_t {
   whole,         ///< none shares its contraction with another
   compiled,      ///< whole, and of 128 rows alone
   compiled_few,  ///< the same for at most 128 rows: of 64, too
+  untuned,       ///< whole, and of 128 x 256 alone
 };
 
 /// How long kernels take, one behind the other, and how far that may be off.
@@ -60,7 +61,8 @@ class ServedKernels {
   Load load_;
   int warm_sets_ = 0;
   std::map<std::string, std::unique_ptr<KernelPredictor>> plain_;
-  std::map<std::tuple<std::string, double, double, KernelTiles>, TensorGemmPredictor> products_;
+  std::map<std::tuple<std::string, bool, double, double, KernelTiles>, TensorGemmPredictor>
+      products_;
   std::map<std::string, AttentionPredictor> attention_;
 };
 

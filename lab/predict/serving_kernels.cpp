@@ -59,6 +59,20 @@ bool is_cublas(const ProductFormat& format, std::string_view stack) {
   return format.scaled_by_largest && format.bits == 8 && stack.starts_with("trtllm");
 }
 
+/// TensorRT-LLM multiplies nvfp4 by one tile of 128 x 256 where nothing tuned the call
+/// (`getDefaultGemmConfig` in thop/fp4Gemm.cpp, recalled): on GB200 one row takes as long as 256,
+/// one column as 16,384, and 51,200 elements of the contraction 100 us (decision 120).
+bool is_untuned(const ProductFormat& format, std::string_view stack) {
+  return format.name == "nvfp4" && stack.starts_with("trtllm");
+}
+
+/// Checkpoints in nvfp4 state the scale of activations (`input_scale`). SGLang's calls are as short
+/// as its cast alone makes them, those of vLLM and TensorRT-LLM as long as behind a search
+/// (decision 120).
+bool takes_stated_scale(const ProductFormat& format, std::string_view stack) {
+  return format.name == "nvfp4" && stack.starts_with("sglang");
+}
+
 /// TensorRT-LLM's search takes 8.4, 7.1 and 6.1 us of GB200, H100 and L40S however small the matrix
 /// (quantize_fp8.csv), where one kernel takes 2: as three that are too small to count.
 constexpr int kSmallKernels = 3;
@@ -77,6 +91,10 @@ void add_quantization(const ProductFormat& format, std::int64_t m, std::int64_t 
     const double passes = std::ceil(static_cast<double>(k) / kElementsOfAPass);
     kernels.push_back({quantization_kernel(format, m, k), {}});
     kernels.back().busy_clocks = kClocksOfAPass * static_cast<double>(m) * (1 + passes);
+    return;
+  }
+  if (takes_stated_scale(format, stack)) {
+    kernels.push_back({quantization_kernel(format, m, k), {}});
     return;
   }
   if (searches_in_small_kernels(format, stack)) add_small_kernels(kernels);
@@ -137,6 +155,7 @@ void add_product(const ProductFormat* format, std::int64_t m, std::int64_t n, st
     kernels.push_back(
         {product_in_format(*format, m, n, k), std::string(format->name), format->loss()});
     kernels.back().of_library = is_cublas(*format, stack);
+    kernels.back().untuned = is_untuned(*format, stack);
     return;
   }
   Kernel kernel;

@@ -25,6 +25,8 @@ struct ServingKernel {
   double sm_clocks = 0;          ///< of one SM, shared by all, after what the kernel moves
   double busy_clocks = 0;        ///< the same, while it moves: the slower of both sets the pace
   bool of_library = false;       ///< a product in a number format by a library of many tiles
+  bool untuned = false;          ///< the same by the one tile that a program takes untuned
+  bool by_triton = false;        ///< a product by a kernel in Triton's manner
   double resident_bytes = 0;  ///< that calls come back to, in the L2 where it holds them; 0: cold
 };
 

@@ -44,6 +44,11 @@ Extrapolation beyond(const AttentionCall& call, const std::array<double, 4>& ran
   return most;
 }
 
+/// "vllm" of "vllm/vllm_flash_attn"; empty where nothing is said.
+std::string_view program_of(std::string_view stack) {
+  return stack.substr(0, stack.find('/'));
+}
+
 double share(AttentionDirection direction, double ratio) {
   switch (direction) {
     case AttentionDirection::forward:
@@ -76,19 +81,21 @@ void AttentionPredictor::calibrate(double log_slowdown, const std::string& sourc
 }
 
 /// The named stack on this GPU first, then the same implementation, then the same GPU, then the
-/// same generation, then the setting, then the mask; of equals the one that rearranges least, whose
-/// time is most the kernel's own.
+/// same generation, then the setting, then the mask, then the same program: vLLM's FlashAttention-2
+/// reads keys by pages, SGLang's calls of it do not (decision 121). Of equals the one that
+/// rearranges least, whose time is most the kernel's own.
 const AttentionProfile& AttentionPredictor::profile(const AttentionCall& call) const {
   const bool older = call.implementation == AttentionImplementation::trtllm &&
                      runs_earlier_instructions(call, spec_);
   const bool bulk = spec_.copies_in_bulk() && !older;
   const auto score = [&](const AttentionProfile& p) {
     const bool masked = call.causal ? p.causal : p.full;
-    return 64.0 * (p.stack == stack_ && p.gpu == spec_.id) +
-           32.0 * (p.implementation == as_flash2(call).implementation) +
-           16.0 * (p.gpu == spec_.id) + 8.0 * (p.bulk_copies == bulk) +
-           4.0 * (p.served == (setting_ == AttentionSetting::serving)) + 2.0 * masked -
-           std::min(1.0, 0.01 * std::exp(p.parameters[kConversion]));
+    const bool same_program = !stack_.empty() && program_of(p.stack) == program_of(stack_);
+    return 128.0 * (p.stack == stack_ && p.gpu == spec_.id) +
+           64.0 * (p.implementation == as_flash2(call).implementation) +
+           32.0 * (p.gpu == spec_.id) + 16.0 * (p.bulk_copies == bulk) +
+           8.0 * (p.served == (setting_ == AttentionSetting::serving)) + 4.0 * masked +
+           2.0 * same_program - std::min(1.0, 0.01 * std::exp(p.parameters[kConversion]));
   };
   return *std::ranges::max_element(weights_.profiles, {}, score);
 }

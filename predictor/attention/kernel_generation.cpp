@@ -55,12 +55,13 @@ double padding_of(const AttentionCall& call, bool hopper, const GpuSpec& gpu, do
 
 double most_queries_of_block(const AttentionCall& call, const GpuSpec& gpu,
                              std::string_view stack) {
-  constexpr int kSmall = 64;
+  using enum AttentionImplementation;
+  constexpr int kSmall = 64, kLarge = 256;
   const bool little_memory = gpu.compute_capability == "8.6" || gpu.compute_capability == "8.9";
   const auto says = [&](std::string_view word) { return stack.find(word) != stack.npos; };
-  if (!little_memory || says("flashinfer") ||
-      call.implementation != AttentionImplementation::flash2)
-    return kMostBlockQueries;
+  if (little_memory && call.implementation == trtllm) return kSmall;
+  if (!little_memory || call.implementation != flash2) return kMostBlockQueries;
+  if (says("flashinfer")) return call.head_dim < kLarge ? kMostBlockQueries : kSmall;
   const bool square = call.causal && call.head_dim > kSmall;
   return square || says("triton") ? kSmall : kMostBlockQueries;
 }

@@ -36,8 +36,9 @@ double padding_of(const AttentionCall& call, bool hopper, const GpuSpec& gpu, do
 
 /// Most queries of a thread block on `gpu`, which was not timed, run by `stack` (empty: training).
 /// SMs with 100 KB of shared memory (compute capability 8.6 and 8.9) have blocks of 64 in
-/// FlashAttention-2 where a causal mask meets heads over 64 (flash_fwd_launch_template.h), and in
-/// Triton's kernels (SGLang's extend_attention.py); FlashInfer keeps 128 (all recalled).
+/// FlashAttention-2 where a causal mask meets heads over 64 (flash_fwd_launch_template.h), in
+/// Triton's kernels (SGLang's extend_attention.py) and in TensorRT-LLM's of that time (fmha_v2);
+/// FlashInfer keeps 128 below heads of 256 (`FA2DetermineCtaTileQ`; all recalled).
 double most_queries_of_block(const AttentionCall& call, const GpuSpec& gpu, std::string_view stack);
 
 }  // namespace tessera

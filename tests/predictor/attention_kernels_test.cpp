@@ -125,6 +125,10 @@ TEST(AttentionKernels, SmsOfLittleSharedMemoryHaveSmallBlocks) {
   EXPECT_EQ(most_queries_of_block(full, ada, "sglang/triton"), 64);
   EXPECT_EQ(most_queries_of_block(causal, ada, "vllm/vllm_flashinfer"), kMostBlockQueries);
   EXPECT_EQ(most_queries_of_block(causal, hopper, {}), kMostBlockQueries);
+  causal.head_dim = 256;
+  EXPECT_EQ(most_queries_of_block(causal, ada, "vllm/vllm_flashinfer"), 64);
+  EXPECT_EQ(most_queries_of_block(call_of(trtllm, 64), ada, "trtllm/x"), 64);
+  EXPECT_EQ(most_queries_of_block(call_of(trtllm, 64), hopper, "trtllm/x"), kMostBlockQueries);
   causal.head_dim = 64;
   EXPECT_EQ(most_queries_of_block(causal, ada, {}), kMostBlockQueries);
   // Two blocks of 64 where one of 128 was.
@@ -145,6 +149,26 @@ TEST(AttentionKernels, TensorRtRearrangesSmallHeadsNoFasterThanOf128) {
 
 /// Blocks of 128 queries begin at the start or the middle of a step of 256 keys: they see the 128
 /// keys ahead of them and themselves in two steps or in one, 384 keys on average; 64 for the start.
+/// Both were timed with FlashAttention-2 on A100, where vLLM's calls take longer.
+TEST(AttentionKernels, AnotherGpusProfileIsThatOfTheSameProgram) {
+  const PredictorWeights weights = load_weights(committed_weights());
+  GpuSpec gpu = half_test_gpu("A100-SXM4-80GB");
+  gpu.id = "another";
+  gpu.compute_capability = "8.9";
+  AttentionCall call = call_of(AttentionImplementation::flash2, 128);
+  call.causal = true;
+  const auto of = [&](const char* stack) {
+    return AttentionPredictor(gpu, *weights.attention, AttentionSetting::serving, stack);
+  };
+  EXPECT_NE(of("vllm/vllm_flash_attn_fa2").provenance(call).find("vllm/vllm_flash_attn on A100"),
+            std::string::npos);
+  EXPECT_NE(of("sglang/flash").provenance(call).find("sglang/flash_attention on A100"),
+            std::string::npos);
+  EXPECT_GT(of("vllm/x").duration(call), of("sglang/x").duration(call));
+  EXPECT_EQ(of("vllm").duration(call), of("vllm/x").duration(call));
+  EXPECT_EQ(of("another/x").duration(call), of("").duration(call));
+}
+
 TEST(AttentionKernels, AWindowIsSeenInWholeStepsOfTheKernel) {
   using enum AttentionImplementation;
   const auto keys = [](AttentionImplementation implementation, std::int64_t head_dim) {

@@ -22,11 +22,20 @@ GpuSpec h100(const std::string& id) {
   return gpu;
 }
 
-std::vector<double> predicted(const std::string& text) {
+GpuSpec blackwell(const std::string& id) {
+  GpuSpec gpu = h100(id);
+  gpu.architecture = Architecture::blackwell;
+  gpu.compute_capability = "10.0";
+  gpu.fp4 = FlopsPerSecond(4 * 1979e12);
+  return gpu;
+}
+
+std::vector<double> predicted(const std::string& text,
+                              GpuSpec (*lookup)(const std::string&) = h100) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.csv", text);
   const KernelScores scores =
-      score_kernels(path, load_weights(committed_weights()), PredictorForm::tessera, h100);
+      score_kernels(path, load_weights(committed_weights()), PredictorForm::tessera, lookup);
   std::vector<double> times;
   for (const KernelScore& row : scores.rows) {
     EXPECT_EQ(row.skipped, "");
@@ -71,6 +80,27 @@ TEST(ServedExperts, TritonMovesEveryChoiceOnEveryRank) {
   EXPECT_GT(times[0], 1042);
   EXPECT_LT(times[1], 400);  // its own 2,048 rows, and a sum for 16,384 tokens
   EXPECT_GT(times[2], times[0]);
+}
+
+TEST(ServedExperts, VllmsActivationAndSumTakeInstructions) {
+  const auto times = predicted(kExpertHeader + experts(16384, 64, "vllm/vllm_tritonexperts") +
+                               experts(16384, 64, "sglang/sglang_fused_moe_triton"));
+  ASSERT_EQ(times.size(), 2u);
+  // 131,072 choices: 77 instructions for each of 1,536 elements read and written, 60 for each of
+  // 4,096 that are summed, 128 a clock on 132 SMs of 1.98 GHz: 464 and 963 us, where the bytes take
+  // 240 and 361 us at 3.35 TB/s.
+  EXPECT_GT(times[0], times[1] + 464 + 963 - 1.15 * (240 + 361));
+  EXPECT_LT(times[0], times[1] + 464 + 963);
+}
+
+TEST(ServedExperts, TritonsDoWhatAmperesSmsDoOnBlackwell) {
+  const std::string rows = kExpertHeader + experts(16384, 1, "sglang/sglang_fused_moe_triton") +
+                           experts(16384, 1, "trtllm/moe_torch_flow_cutlass");
+  const auto hopper = predicted(rows), newer = predicted(rows, blackwell);
+  ASSERT_EQ(newer.size(), 2u);
+  EXPECT_GT(newer[0],
+            1.5 * hopper[0]);  // a quarter of the peak, less what power took; as much moves
+  EXPECT_LT(newer[1], 1.1 * hopper[1]);
 }
 
 TEST(ServedExperts, EveryChoiceTakesClocksOnEveryRank) {
@@ -196,6 +226,27 @@ TEST(ServedProducts, CompiledKernelsHaveNoSmallTiles) {
   ASSERT_EQ(times.size(), 2u);
   // Tiles of 128 x 64 are 16, of 64 x 64 twice as many: each has an SM to itself.
   EXPECT_GT(times[0], 1.25 * times[1]);
+}
+
+TEST(ServedProducts, AnUntunedCallHasOneTileWhateverItsSize) {
+  const auto call = [](const char* size, const char* stack) {
+    return "H100-SXM5-80GB,nvfp4," + std::string(size) + ",51200,100," + stack + "\n";
+  };
+  const auto times =
+      predicted(kProductHeader + call("1,256", "trtllm") + call("128,256", "trtllm") +
+                    call("128,8192", "trtllm") + call("1,256", "vllm"),
+                blackwell);
+  ASSERT_EQ(times.size(), 4u);
+  EXPECT_LT(times[1], 1.1 * times[0]);   // rows that the cast reads, no more tiles
+  EXPECT_LT(times[2], 1.1 * times[1]);   // 32 tiles, an SM for each
+  EXPECT_LT(times[3], 0.75 * times[0]);  // tiles of 64 rows and columns
+}
+
+TEST(ServedQuantization, SglangsCastsIn4BitsSearchForNoLargestValue) {
+  const std::string call = "H100-SXM5-80GB,nvfp4,16,256,256,100,";
+  const auto times = predicted(kProductHeader + call + "sglang\n" + call + "vllm\n", blackwell);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_GT(times[1], times[0] + 1);  // a kernel more
 }
 
 TEST(ServedQuantization, VllmScalesEveryTokenByItself) {
