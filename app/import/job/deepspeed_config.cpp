@@ -286,9 +286,13 @@ BatchSizes read_deepspeed(ScenarioDraft& draft, ForeignFields& in, const JobOpti
     draft.assume(
         "no recomputation: activation_checkpointing says how, the "
         "model's code whether");
+  judge_deepspeed_keys(draft, in, options);
+  return sizes;
+}
+
+void judge_deepspeed_keys(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
   judge_rules(draft, in, options);
   judge_rest(draft, in, options);
-  return sizes;
 }
 
 ImportedJob import_deepspeed(const std::string& text, const std::string& name,
