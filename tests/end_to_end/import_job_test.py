@@ -333,7 +333,7 @@ class ImportJob(EndToEnd):
     def test_a_window_shorter_than_the_sequence_is_simulated_where_modules_have_it(self):
         config = json.dumps(dict(LLAMA_CONFIG, model_type="mistral", sliding_window=1024))
         _, text = self.imported("huggingface", config, "--sequence-length", "1024")
-        self.assert_holds(text, 'framework: "hf-eager"')  # the window holds all
+        self.assert_holds(text, 'extends: "hf-eager"', "attention: flash2")  # the window holds all
         _, text = self.imported("huggingface", config, "--sequence-length", "2048")
         self.assert_holds(text, "window: 1024", 'framework: "megatron"')
         scenario = ("model: config.json\ncluster: dgx-h100\n"
