@@ -107,7 +107,8 @@ void MegatronJob::hold_batches(ForeignFields& file) {
   const bool overruled = options_.micro_batch > 0 || options_.global_batch > 0 ||
                          options_.gpus > 0 || given("--rampup-batch-size");
   const std::int64_t data = std::max<std::int64_t>(1, replicas_ / context_);
-  const std::int64_t of_replicas = micro_batch_ * data;
+  constexpr std::int64_t kMost = 1'000'000'000;  // times GPUs within 64 bits
+  const std::int64_t of_replicas = std::min(micro_batch_, kMost) * data;
   const std::int64_t global = integer("--global-batch-size").value_or(of_replicas);
   constexpr const char* kBatches[] = {"train_micro_batch_size_per_gpu", "train_batch_size",
                                       "gradient_accumulation_steps"};
