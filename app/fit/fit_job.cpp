@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/fit/job_kind.h"
+#include "app/import/job/fused_attention.h"
 #include "app/import/job/scenario_draft.h"
 #include "hw/units/input_error.h"
 #include "predictor/gpu/gpu_support.h"
@@ -43,6 +44,7 @@ ImportedJob job_of_model(const std::string& id_or_file, JobOptions options,
   options.longest_sequence = model.max_positions;
   set_model_and_framework(draft, options, model.name, plain ? "hf-eager" : "megatron");
   assume_precision(draft, options, plain && !sees && options.framework.empty());
+  if (plain) assume_fused_attention(draft, options, model.family);
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {.width = options.replica_gpus});
   ImportedJob job = draft.finish({});

@@ -175,11 +175,16 @@ std::vector<std::string> kernel_approximations(const Scenario& scenario) {
 }
 
 /// A file that was written out has the lines already.
-void add_step_approximations(Scenario& scenario) {
+void add_step_approximations(Scenario& scenario, bool keeps_scores) {
   auto& known = scenario.approximations;
+  std::vector<std::string> of_attention;
+  if (keeps_scores && scenario.model.family != ModelFamily::vision)
+    of_attention.emplace_back(
+        "attention counts with all of its scores: FlashAttention-2 is for 16 bits from Ampere on, "
+        "and sdpa's memory-efficient kernels, which PyTorch has for the rest, are not simulated");
   for (const auto& lines :
        {adapter_approximations(scenario.step), overlap_approximations(scenario.step),
-        split_approximations(scenario), kernel_approximations(scenario)})
+        split_approximations(scenario), kernel_approximations(scenario), of_attention})
     for (const std::string& line : lines)
       if (std::ranges::find(known, line) == known.end()) known.push_back(line);
 }
@@ -189,7 +194,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   auto [message, marks, mark] = bind_tree<schema::Scenario>(tree, problems);
   if (!message.has_name()) message.set_name(name);
   Scenario scenario = to_scenario(message);
-  choose_attention(scenario.step, scenario.cluster.node.gpu);
+  const bool keeps_scores = choose_attention(scenario.step, scenario.cluster.node.gpu);
   choose_casts(scenario.step, scenario.cluster.node.gpu);
   add_rule_problems(check_micro_batches(message), "", marks, mark, problems);
   add_rule_problems(check_rank_order(message), "", marks, mark, problems);
@@ -198,7 +203,7 @@ Scenario bind_scenario(const YamlNode& tree, const std::string& name, ProblemLis
   add_rule_problems(check_fields(scenario), "", marks, mark, problems);
   if (problems.empty()) add_rule_problems(check_framework(scenario), "", marks, mark, problems);
   problems.throw_if_any();
-  add_step_approximations(scenario);
+  add_step_approximations(scenario, keeps_scores);
   return scenario;
 }
 

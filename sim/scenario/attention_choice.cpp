@@ -19,10 +19,13 @@ AttentionKernels attention_on(const StepOptions& step, const GpuSpec& gpu) {
 
 }  // namespace
 
-void choose_attention(StepOptions& step, const GpuSpec& gpu) {
+bool choose_attention(StepOptions& step, const GpuSpec& gpu) {
   FrameworkProfile& profile = step.framework;
+  const bool by_torch =
+      profile.attention == AttentionKernels::flash2 && profile.modules == ModuleTree::hugging_face;
   profile.attention = attention_on(step, gpu);
   if (profile.attention == AttentionKernels::cudnn) profile.attention_copies = false;
+  return by_torch && profile.attention == AttentionKernels::unfused;
 }
 
 }  // namespace tessera

@@ -7,7 +7,8 @@ namespace tessera {
 
 /// Puts the attention kernels that the framework runs on `gpu` in place of the profile's wish:
 /// fused ones need 16-bit activations and compute capability 8.0, a fused softmax 16 bits. cuDNN
-/// takes any layout.
-void choose_attention(StepOptions& step, const GpuSpec& gpu);
+/// takes any layout. Returns whether PyTorch would run kernels of its sdpa that are not simulated,
+/// which keep no scores either (memory-efficient attention).
+bool choose_attention(StepOptions& step, const GpuSpec& gpu);
 
 }  // namespace tessera

@@ -233,7 +233,7 @@ class ImportJob(EndToEnd):
         self.assertIn("# approximate: zero_optimization.offload_optimizer.device = nvme keeps optimizer states", text)
         self.assertIn("offload_optimizer", self.simulate(path)["approximations"][0])
         _, text = self.imported("deepspeed", json.dumps({"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "Lamb"}}),
-                                "--model", "gpt2", "--gpus", "8")
+                                "--model", "gpt2", "--gpus", "8", expect_warnings=True)
         self.assertIn("optimizer: lamb", text)
         for section, message in (
                 ({"zero_optimization": {"stage": 3, "zero_quantized_weights": True}}, "zero_quantized_weights = true"),
@@ -264,6 +264,7 @@ class ImportJob(EndToEnd):
         file = self.plant("ds.json", json.dumps(config))
         self.assert_fails(3, "train_batch_size is 64, not 4 per GPU * 2 micro-batches * 4 replicas", "import", "deepspeed", file,
                           "--model", "gpt2", "--gpus", "4")
+        config["bf16"] = {"enabled": True}
         self.assert_holds(self.imported("deepspeed", json.dumps(config), "--model", "gpt2")[1], "data: 8")
 
     def test_deepspeed_needs_a_model(self):
@@ -333,7 +334,7 @@ class ImportJob(EndToEnd):
     def test_a_window_shorter_than_the_sequence_is_simulated_where_modules_have_it(self):
         config = json.dumps(dict(LLAMA_CONFIG, model_type="mistral", sliding_window=1024))
         _, text = self.imported("huggingface", config, "--sequence-length", "1024")
-        self.assert_holds(text, 'framework: "hf-eager"')  # the window holds all
+        self.assert_holds(text, 'extends: "hf-eager"', "attention: flash2")  # the window holds all
         _, text = self.imported("huggingface", config, "--sequence-length", "2048")
         self.assert_holds(text, "window: 1024", 'framework: "megatron"')
         scenario = ("model: config.json\ncluster: dgx-h100\n"

@@ -9,6 +9,7 @@
 #include "app/import/job/accelerate_keys.h"
 #include "app/import/job/deepspeed_config.h"
 #include "app/import/job/foundry/foundry_job.h"
+#include "app/import/job/fused_attention.h"
 #include "app/import/job/imported_job.h"
 #include "app/import/job/nanotron/nanotron_job.h"
 #include "app/import/job/scenario_draft.h"
@@ -46,6 +47,8 @@ class AccelerateJob {
     read_compiler();
     if (mixed_ == "fp8") read_fp8(kind);
     if (program_) program_(draft_, in_, kind, sizes_);
+    const bool is_plain = !program_ && framework_ == "hf-eager" && options_.spec;
+    if (is_plain) assume_fused_attention(draft_, options_, options_.spec->family);
     judge_rules();
     judge_rest(kind);
     say_left_out(draft_, options_);

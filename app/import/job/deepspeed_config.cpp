@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/import/job/deepspeed_keys.h"
+#include "app/import/job/fused_attention.h"
 #include "hw/units/lower_case.h"
 
 namespace tessera {
@@ -286,9 +287,13 @@ BatchSizes read_deepspeed(ScenarioDraft& draft, ForeignFields& in, const JobOpti
     draft.assume(
         "no recomputation: activation_checkpointing says how, the "
         "model's code whether");
+  judge_deepspeed_keys(draft, in, options);
+  return sizes;
+}
+
+void judge_deepspeed_keys(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options) {
   judge_rules(draft, in, options);
   judge_rest(draft, in, options);
-  return sizes;
 }
 
 ImportedJob import_deepspeed(const std::string& text, const std::string& name,
@@ -297,6 +302,7 @@ ImportedJob import_deepspeed(const std::string& text, const std::string& name,
   ScenarioDraft draft;
   set_model_and_framework(draft, options, name, "hf-eager");
   const BatchSizes sizes = read_deepspeed(draft, in, options, "");
+  if (options.spec) assume_fused_attention(draft, options, options.spec->family);
   set_data_parallel_job(draft, in, options, sizes);
   return draft.finish(in);
 }

@@ -24,6 +24,9 @@ void leave_out_value(ScenarioDraft& draft, ForeignFields& in, const JobOptions& 
 BatchSizes read_deepspeed(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
                           const std::string& mixed);
 
+/// What nothing has asked for yet in its configuration: harmless, refused by name, or not known.
+void judge_deepspeed_keys(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options);
+
 /// Precision of DeepSpeed's engine: 16-bit weights and gradients, fp32 states
 /// and master weights.
 void set_engine_precision(ScenarioDraft& draft, const std::string& precision);

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "app/import/job/fused_attention.h"
 #include "app/import/job/imported_job.h"
 #include "app/import/job/peft_adapter.h"
 #include "app/import/job/scenario_draft.h"
@@ -69,6 +70,7 @@ ImportedJob import_hugging_face(const std::filesystem::path& file, const JobOpti
     draft.assume("framework megatron, which alone has the model's " + beyond.front());
   draft.set("model", std::move(read.tree));
   assume_precision(draft, options, by_transformers && !adapts && options.framework.empty());
+  if (by_transformers) assume_fused_attention(draft, options, read.said.model.family);
   if (read.said.checkpoints) draft.set("training.recompute", "full");
   ForeignFields nothing;
   set_data_parallel_job(draft, nothing, options, {.width = options.replica_gpus});

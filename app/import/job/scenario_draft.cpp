@@ -114,6 +114,17 @@ void ScenarioDraft::set_in_framework(const std::string& field, const std::string
   set("training.framework." + field, value);
 }
 
+std::string ScenarioDraft::said(std::string_view path) const {
+  const YamlNode* node = &job_.scenario;
+  while (node && !path.empty()) {
+    const std::size_t end = std::min(path.find('.'), path.size());
+    const YamlEntry* entry = node->find(path.substr(0, end));
+    node = entry ? &entry->value : nullptr;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return node ? node->text : "";
+}
+
 void ScenarioDraft::approximate(const std::string& line) {
   std::string text = line;
   std::replace_if(

@@ -19,6 +19,8 @@ class ScenarioDraft {
   void set_text(std::string_view path, const std::string& value);
   void set(std::string_view path, std::int64_t value) { set(path, std::to_string(value)); }
   void set(std::string_view path, YamlNode value);
+  /// The value at `path`; empty where nothing was set.
+  std::string said(std::string_view path) const;
   void assume(const std::string& line) { job_.assumed.push_back(line); }
   void ignore(const std::string& line) { job_.ignored.push_back(line); }
   /// Of what the step depends on; the scenario's results will say it.

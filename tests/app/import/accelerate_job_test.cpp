@@ -1,4 +1,5 @@
 #include <map>
+#include <memory>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -8,6 +9,7 @@
 #include "hw/units/input_error.h"
 #include "tests/app/import/yaml_leaves.h"
 #include "tests/hw/units/scratch.h"
+#include "workloads/model_spec.h"
 
 namespace tessera {
 namespace {
@@ -253,6 +255,32 @@ TEST(AccelerateJob, MicroBatchesThatDeepSpeedsFileLeavesOpenAreAccelerates) {
                         "a.yaml", options)
           .scenario);
   EXPECT_EQ(fields["training.global_batch"], "64");  // 2 x 4 x 8
+}
+
+// A job of the Trainer, of accelerate and of DeepSpeed run the same modules.
+TEST(AccelerateJob, AttendsAsTransformersChooses) {
+  JobOptions options;
+  options.model = "llama-3-8b";
+  options.gpus = 8;
+  options.spec = std::make_shared<const ModelSpec>();
+  const auto attention = [&](const ImportedJob& job) {
+    return test::leaves_of(job.scenario)["training.framework.attention"];
+  };
+  const std::string plain = "distributed_type: MULTI_GPU\nmixed_precision: ";
+  const auto accelerate = [&](const std::string& text) {
+    return import_accelerate(text, "job.yaml", options);
+  };
+  const std::string zero = R"({"zero_optimization": {"stage": 3}, "bf16": {"enabled": )";
+  const auto deepspeed = [&](const std::string& text) {
+    return import_deepspeed(text, "ds.json", options);
+  };
+  EXPECT_EQ(attention(accelerate(plain + "bf16\n")), "flash2");
+  EXPECT_EQ(attention(deepspeed(zero + "true}}")), "flash2");
+  EXPECT_THAT(accelerate(plain + "'no'\n").approximate, Contains(HasSubstr("attention in fp32")));
+  EXPECT_THAT(deepspeed(zero + "false}}").approximate, Contains(HasSubstr("attention in fp32")));
+  EXPECT_EQ(attention(accelerate(kFsdp)), "");  // its profile has it
+  options.framework = "hf-eager";
+  EXPECT_EQ(attention(accelerate(plain + "bf16\n")), "");
 }
 
 }  // namespace

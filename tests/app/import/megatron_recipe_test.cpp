@@ -306,5 +306,38 @@ TEST(MegatronRecipe, AnIndexerLearnsOverWhatItChoseOrNotAtAll) {
   EXPECT_THAT(refusal_of(kLatent + "--dsa-indexer-topk 2048"), HasSubstr("--dsa-indexer-topk"));
 }
 
+// 22 layers: 10 on the first of 4 stages, 4 on each of the others.
+TEST(MegatronRecipe, AsManyLayersAsTheFullestStageHasAreAllOfThem) {
+  const auto with = [](const std::string& layers, const std::string& count) {
+    std::string arguments = "--pipeline-model-parallel-size 4 " + layers +
+                            " --recompute-granularity full --recompute-method block "
+                            "--recompute-num-layers " +
+                            count;
+    return yaml_of(arguments + " --num-layers 22");
+  };
+  const std::string first = "--decoder-first-pipeline-num-layers 10";
+  EXPECT_THAT(with(first, "6"), AllOf(HasSubstr("megatron_block"), HasSubstr("layers: 6")));
+  EXPECT_THAT(with(first, "10"), HasSubstr("recompute: full"));
+  const std::string layout = "--pipeline-model-parallel-layout 'Ettttt|ttttt|tttttttt|ttttL'";
+  EXPECT_THAT(with(layout, "6"), HasSubstr("megatron_block"));
+  EXPECT_THAT(with(layout, "8"), HasSubstr("recompute: full"));
+}
+
+TEST(MegatronRecipe, BucketsHoldWhatGradientsAreSummedIn) {
+  const std::string buckets = "--ddp-bucket-size 1000000 --overlap-grad-reduce ";
+  std::string half = kLlama + buckets;
+  half.replace(half.find("--bf16"), 6, "--fp16");
+  const auto yaml = [](const std::string& script) {
+    return to_yaml(import_megatron(script + "\n", "job.sh", {}).scenario);
+  };
+  EXPECT_THAT(yaml(half), HasSubstr("bucket: 2000000 B"));
+  EXPECT_THAT(yaml(half + "--accumulate-allreduce-grads-in-fp32"), HasSubstr("bucket: 4000000 B"));
+}
+
+TEST(MegatronRecipe, RemaindersOfMasterWeightsAreSaidToBeLeftOut) {
+  EXPECT_THAT(yaml_of("--use-distributed-optimizer --use-precision-aware-optimizer"),
+              HasSubstr("store_param_remainders"));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -60,6 +60,11 @@ TEST(MegatronModel, PaddingOfTheVocabularyIsTheJobs) {
   EXPECT_THAT(yaml_of(with("--tokenizer-type HuggingFaceTokenizer --tokenizer-model "
                            "meta-llama/Llama-3.1-8B")),
               HasSubstr("vocab: 128256"));
+  for (const auto& [version, rows] : {std::pair("v0.1", "32000"), std::pair("v0.3", "32768")})
+    EXPECT_THAT(yaml_of(with("--tokenizer-type HuggingFaceTokenizer --tokenizer-model "
+                             "mistralai/Mistral-7B-" +
+                             std::string(version))),
+                HasSubstr(std::string("vocab: ") + rows));
   EXPECT_THAT(yaml_of(with("--tokenizer-type HuggingFaceTokenizer --make-vocab-size-divisible-by "
                            "1187 --tokenizer-model Qwen/Qwen3-30B-A3B")),
               HasSubstr("vocab: 151936"));

@@ -81,7 +81,8 @@ TEST(PeftAdapter, StandsBesideTheLayersOfTransformers) {
   const ImportedJob job =
       import(adapter("\"all-linear\"", R"(, "use_dora": true, "lora_dropout": 0.1)"));
   auto fields = test::leaves_of(job.scenario);
-  EXPECT_EQ(fields["training.framework"], "hf-eager");
+  EXPECT_EQ(fields["training.framework.extends"], "hf-eager");
+  EXPECT_EQ(fields["training.framework.attention"], "flash2");
   EXPECT_EQ(fields["training.dora"], "true");
   EXPECT_EQ(fields["training.lora_dropout"], "0.1");
   EXPECT_EQ(fields["training.base_weights"], "in_precision");

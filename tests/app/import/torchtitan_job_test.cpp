@@ -274,5 +274,39 @@ enable_fsdp_float8_all_gather = true
   EXPECT_THAT(staged.ignored, Not(Contains(HasSubstr("pipeline_parallel_schedule"))));
 }
 
+// Stages fill and drain once for each pass of gradient accumulation.
+TEST(TorchtitanJob, GradientAccumulationOfStagesIsRefused) {
+  const auto with = [](const std::string& global) {
+    return kModel + "[training]\nlocal_batch_size = 4\nglobal_batch_size = " + global +
+           "\n[parallelism]\npipeline_parallel_degree = 4\ndata_parallel_shard_degree = 2\n" +
+           kNoCheckpoints;
+  };
+  EXPECT_EQ(fields_of_job(with("8"))["training.global_batch"], "8");
+  EXPECT_THAT(refusal(with("64")),
+              AllOf(HasSubstr("job.toml:"), HasSubstr("training.global_batch_size = 64"),
+                    HasSubstr("--global-batch 8")));
+  JobOptions lenient;
+  lenient.lenient = true;
+  EXPECT_THAT(import(with("64"), lenient).approximate, Contains(HasSubstr("drain")));
+  JobOptions one_pass;
+  one_pass.global_batch = 8;
+  EXPECT_EQ(fields_of_job(with("64"), one_pass)["training.global_batch"], "8");
+}
+
+// maybe_enable_amp of torchtitan/distributed/utils.py.
+TEST(TorchtitanJob, TensorOrPipelineRanksWithoutFsdpRunInFp32) {
+  const auto with = [](const std::string& degrees, const std::string& training = "") {
+    return fields_of_job(kModel + "[training]\nlocal_batch_size = 4\n" + training +
+                         "[parallelism]\n" + degrees + kNoCheckpoints)["training.precision"];
+  };
+  const std::string alone = "data_parallel_shard_degree = 1\n";
+  EXPECT_EQ(with(alone + "tensor_parallel_degree = 8\n"), "fp32");
+  EXPECT_EQ(with(alone + "pipeline_parallel_degree = 4\n"), "fp32");
+  EXPECT_EQ(with(alone), "bf16");  // autocast
+  EXPECT_EQ(with(alone + "context_parallel_degree = 2\n"), "bf16");
+  EXPECT_EQ(with("data_parallel_shard_degree = 2\ntensor_parallel_degree = 4\n"), "bf16");
+  EXPECT_EQ(with(alone + "tensor_parallel_degree = 8\n", "dtype = \"bfloat16\"\n"), "bf16");
+}
+
 }  // namespace
 }  // namespace tessera

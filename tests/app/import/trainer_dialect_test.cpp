@@ -196,5 +196,31 @@ TEST_F(TrainerDialect, AxolotlIsReadBehindItsPrograms) {
     EXPECT_EQ(leaves_of(script(line).scenario)["training.sequence_length"], "4096") << line;
 }
 
+TEST_F(TrainerDialect, OptionsBehindAxolotlGoOverItsFile) {
+  folder_.write("ax.yaml", kAxolotl);
+  auto fields = leaves_of(script("axolotl train ax.yaml --num-processes 4 --micro-batch-size=1 "
+                                 "--learning-rate 1e-4 --sequence-len 8192\n")
+                              .scenario);
+  EXPECT_EQ(fields["parallelism.data"], "4");
+  EXPECT_EQ(fields["training.micro_batch"], "1");
+  EXPECT_EQ(fields["training.global_batch"], "16");
+  EXPECT_EQ(fields["training.sequence_length"], "8192");
+  fields = leaves_of(
+      script("accelerate launch --num_processes 2 -m axolotl.cli.train ax.yaml --micro_batch_size "
+             "1\n")
+          .scenario);
+  EXPECT_EQ(fields["parallelism.data"], "2");
+  EXPECT_EQ(fields["training.micro_batch"], "1");
+  EXPECT_THAT([&] { script("axolotl train ax.yaml --num-processes 4 --micro-batch-sise 1\n"); },
+              ThrowsMessage<InputError>(HasSubstr("micro_batch_sise")));
+}
+
+TEST_F(TrainerDialect, ARankOfZeroIsRefusedByTheFilesOwnName) {
+  EXPECT_THAT(refused(kLlamaFactory + "finetuning_type: lora\nlora_rank: 0\n"),
+              HasSubstr("job.yaml:9:1: lora_rank is 0"));
+  EXPECT_THAT(refused(kAxolotl + "adapter: lora\nlora_r: 0\nlora_target_linear: true\n"),
+              HasSubstr("job.yaml:8:1: lora_r is 0"));
+}
+
 }  // namespace
 }  // namespace tessera::test

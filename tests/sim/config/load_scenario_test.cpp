@@ -310,5 +310,21 @@ TEST_F(LoadScenario, MemoryOfAHostHasARange) {
   EXPECT_THAT(load_with("1e30GB/s"), HasSubstr("host_memory_bandwidth"));
 }
 
+// PyTorch's sdpa has kernels without scores there too, which are not simulated; Megatron has none.
+TEST_F(LoadScenario, AttentionThatCannotBeFusedWhereSdpaFusesItIsSaid) {
+  const auto lines = [this](const char* framework, const char* precision, const char* cluster) {
+    return load(kDataParallel,
+                {std::string("training.framework=") + framework,
+                 std::string("training.precision=") + precision, std::string("cluster=") + cluster})
+        .approximations;
+  };
+  const auto said = Contains(HasSubstr("attention counts with all of its scores"));
+  EXPECT_THAT(lines("fsdp", "fp32", "dgx-h100"), said);
+  EXPECT_THAT(lines("fsdp", "fp16", "dgx-1-v100"), said);
+  EXPECT_THAT(lines("fsdp", "fp16", "dgx-h100"), IsEmpty());
+  EXPECT_THAT(lines("hf-eager", "fp32", "dgx-h100"), IsEmpty());
+  EXPECT_THAT(lines("megatron", "fp16", "dgx-1-v100"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,14 +1,11 @@
 // Megatron-LM's arguments as a scenario: which framework, what is left over.
 #include "app/import/job/megatron/megatron_job.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "app/import/job/megatron/megatron_arguments.h"
 #include "app/import/job/script_environment.h"
 #include "hw/units/lower_case.h"
-#include "sim/config/files/text_file.h"
 #include "sim/config/files/yaml_text.h"
 
 namespace tessera {
@@ -50,6 +47,7 @@ ImportedJob MegatronJob::read(const std::string& title) {
   read_model(title);
   read_training();
   read_parallelism();
+  if (deepspeed_) read_deepspeed();
   read_vocabulary();  // its padding depends on the tensor-parallel ranks
   read_recomputation();
   read_data_parallel();
@@ -138,7 +136,6 @@ void MegatronJob::read_framework() {
                                                                        : "1");
   if (is_count && !is_default) set_profile("cuda_device_max_connections", count);
   read_environment();
-  if (deepspeed_) read_deepspeed();
 }
 
 /// Variables that NCCL and Transformer Engine read. Attention's are part of the profile; the
@@ -187,52 +184,6 @@ void MegatronJob::read_attention() {
   if (sums_behind && framework_ != "megatron-deepspeed")
     set_profile("overlap_tensor_gradients", "false");
   if (flag("--no-overlap-p2p-communication")) set_profile("overlap_p2p", "false");
-}
-
-/// What DeepSpeed's configuration says, where the script writes it; else its --zero-stage.
-void MegatronJob::read_deepspeed() {
-  const char* argument = given("--deepspeed-config") ? "--deepspeed-config" : "--deepspeed_config";
-  const std::string file = text(argument).value_or("");
-  for (const auto& [name, content] : script_.files) {
-    const std::filesystem::path written(name);
-    if (!file.empty() && written.filename() == std::filesystem::path(file).filename())
-      return read_deepspeed_file(content);
-  }
-  const std::filesystem::path beside = options_.folder / file;
-  const bool is_there = !file.empty() && !options_.folder.empty() && !is_unknown(file) &&
-                        std::filesystem::is_regular_file(beside);
-  if (is_there) return read_deepspeed_file(read_text_file(beside));
-  if (given("--zero-stage") && !file.empty())
-    draft_.ignore(std::string(argument) + " = " + file + ": is not there; --zero-stage decides");
-  if (given("--zero-stage") || file.empty()) return;
-  cannot(argument, "is not read, and decides what is sharded",
-         "add --zero-stage with its stage to the arguments");
-}
-
-void MegatronJob::read_deepspeed_file(const std::string& content) {
-  ForeignFields fields;
-  try {
-    std::string text = content;
-    std::replace(text.begin(), text.end(), '\t', ' ');
-    fields = fields_of(parse_yaml(text, std::make_shared<Origin>(Origin{"", {}, false})));
-  } catch (const InputError&) {
-    return cannot("--deepspeed_config", "is no JSON");
-  }
-  const auto stage = fields.integer("zero_optimization.stage", 0);
-  const auto argued = in_.integer("--zero-stage", 0);
-  if (stage && argued && *stage != *argued)
-    problem("--zero-stage",
-            "is " + std::to_string(*argued) + ", its configuration says " + std::to_string(*stage),
-            "give both the same stage");
-  if (stage) in_.add("--zero-stage", {std::to_string(*stage), launch_.where});
-  for (const char* name :
-       {"zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device",
-        "zero_optimization.cpu_offload"}) {
-    const auto device = fields.text(name);
-    if (device && !is_off(*device))
-      cannot("--deepspeed_config", std::string("has ") + name + " = " + *device +
-                                       ": copies to host memory are not simulated");
-  }
 }
 
 /// A profile's name, or one with fields of the job's own.

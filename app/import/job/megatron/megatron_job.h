@@ -22,12 +22,18 @@ class MegatronJob {
  private:
   // megatron_job.cpp
   void read_framework();
-  void read_deepspeed();
-  void read_deepspeed_file(const std::string& text);
   void read_environment();
   void read_attention();
   void set_framework();
   void sort_the_rest();
+
+  // megatron_deepspeed.cpp
+  void read_deepspeed();
+  void read_deepspeed_file(const std::string& content, const std::string& title);
+  std::int64_t read_deepspeed_stage(ForeignFields& file);
+  void hold_batches(ForeignFields& file);
+  void hold_precision(ForeignFields& file);
+  void read_engine(ForeignFields& file, std::int64_t stage);
 
   // megatron_model.cpp
   void read_model(const std::string& title);
@@ -112,8 +118,8 @@ class MegatronJob {
   }
   /// So many layers of the job as layers of the model.
   std::int64_t layers_of_model(std::int64_t layers) const { return (paired_ ? 2 : 1) * layers; }
-  /// Layers of a pipeline stage or a model chunk, where all have as many.
-  std::int64_t layers_of_part() const;
+  /// Layers of a pipeline stage or a model chunk: of the one that has the most.
+  std::int64_t layers_of_part();
 
   MegatronLaunch launch_;
   ForeignFields& in_;
@@ -138,7 +144,8 @@ class MegatronJob {
   std::int64_t hidden_ = 1;
   std::int64_t tensor_ = 1;
   std::int64_t pipeline_ = 1;
-  std::int64_t chunks_ = 1;  ///< of a stage
+  std::int64_t chunks_ = 1;        ///< of a stage
+  std::int64_t most_of_part_ = 0;  ///< layers that a layout gives one chunk; 0: there is no layout
   std::int64_t context_ = 1;
   std::int64_t replicas_ = 1;  ///< data * context
   std::int64_t sequence_ = 1;

@@ -94,8 +94,20 @@ void MegatronJob::read_flexible_dispatcher(std::int64_t expert) {
   if (expert > 1) set_profile("expert_dispatcher", backend);
 }
 
-std::int64_t MegatronJob::layers_of_part() const {
-  return (layers_ + pipeline_ * chunks_ - 1) / (pipeline_ * chunks_);
+/// Stages that are told their layers by --decoder-first-pipeline-num-layers and its like may have
+/// more than the others.
+std::int64_t MegatronJob::layers_of_part() {
+  if (most_of_part_ > 0) return most_of_part_;
+  const auto first = integer("--decoder-first-pipeline-num-layers");
+  const auto last = integer("--decoder-last-pipeline-num-layers");
+  const std::int64_t stages = pipeline_ - (first ? 1 : 0) - (last ? 1 : 0);
+  const std::int64_t inner = layers_ - first.value_or(0) - last.value_or(0);
+  const auto of_chunk = [this](std::int64_t layers, std::int64_t parts) {
+    const std::int64_t chunks = std::max<std::int64_t>(1, parts * chunks_);
+    return (std::max<std::int64_t>(layers, 0) + chunks - 1) / chunks;
+  };
+  return std::max(
+      {of_chunk(inner, stages), of_chunk(first.value_or(0), 1), of_chunk(last.value_or(0), 1)});
 }
 
 void MegatronJob::read_stages() {
@@ -188,6 +200,7 @@ void MegatronJob::read_layout_text(const std::string& layout) {
     YamlNode& item = list.items.emplace_back();
     item.kind = YamlNode::Kind::scalar;
     item.text = std::to_string(layers_of_model(layers));
+    most_of_part_ = std::max<std::int64_t>(most_of_part_, layers);
   }
   if (pipeline_ * chunks_ > 1) draft_.set("parallelism.layers_per_stage", std::move(list));
   if (ahead) draft_.set("parallelism.mtp_ahead", "true");

@@ -17,7 +17,7 @@ struct Tokenizer {
 };
 
 /// Tokens of published tokenizers.
-constexpr std::array<Tokenizer, 13> kTokenizers{{{"gpt2bpe", 50257},
+constexpr std::array<Tokenizer, 15> kTokenizers{{{"gpt2bpe", 50257},
                                                  {"bertwordpiecelowercase", 30522},
                                                  {"bertwordpiececase", 28996},
                                                  {"llama-3", 128256},
@@ -25,6 +25,8 @@ constexpr std::array<Tokenizer, 13> kTokenizers{{{"gpt2bpe", 50257},
                                                  {"llama-2", 32000},
                                                  {"llama2", 32000},
                                                  {"mixtral-8x7b", 32000},
+                                                 {"mistral-7b-v0.3", 32768},
+                                                 {"mistral-7b-instruct-v0.3", 32768},
                                                  {"mistral-7b", 32000},
                                                  {"qwen3-", 151669},
                                                  {"deepseek-v3", 128815},

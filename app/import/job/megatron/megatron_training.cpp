@@ -95,7 +95,10 @@ void MegatronJob::read_gradient_formats() {
     draft_.set("training.mixed_precision.gradients", format);
     draft_.set("training.mixed_precision.reduce", format);
   }
-  in_.take("--use-precision-aware-optimizer");
+  if (flag("--use-precision-aware-optimizer") && bfloat_)
+    draft_.approximate(
+        "--use-precision-aware-optimizer: master weights count 4 bytes each; Transformer Engine "
+        "from 2.1 on keeps 2 of them beside bf16 weights (store_param_remainders; recalled)");
   const std::string first = text("--exp-avg-dtype").value_or("fp32");
   const std::string second = text("--exp-avg-sq-dtype").value_or("fp32");
   const bool known = first == second && (first == "fp32" || first == (half_ ? "fp16" : "bf16"));
@@ -262,7 +265,8 @@ void MegatronJob::read_buckets() {
   }
   const auto elements = integer("--ddp-bucket-size");
   if (!elements) return;
-  const bool full = !half_ && !flag("--grad-reduce-in-bf16");
+  const bool adds_in_fp32 = flag("--accumulate-allreduce-grads-in-fp32");
+  const bool full = (!half_ || adds_in_fp32) && !flag("--grad-reduce-in-bf16");
   const std::string bytes = bytes_of(std::min<std::int64_t>(*elements, 1'000'000'000'000), full);
   draft_.set("training.data_parallel.bucket", bytes);
   draft_.set("training.data_parallel.first_bucket", bytes);

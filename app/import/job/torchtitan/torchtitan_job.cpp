@@ -9,6 +9,7 @@
 #include "app/import/job/toml_fields.h"
 #include "app/import/job/torchtitan/torchtitan_idle.h"
 #include "app/import/job/torchtitan/torchtitan_keys.h"
+#include "app/import/job/torchtitan/torchtitan_precision.h"
 #include "app/import/job/torchtitan/torchtitan_stages.h"
 
 namespace tessera {
@@ -32,7 +33,8 @@ class TorchtitanJob {
     read_batch();
     read_schedule();
     read_checkpoints();
-    read_precision();
+    const bool casts = shards_ || width_ == 1;
+    absent_.float8 = !torchtitan::read_precision(draft_, in_, options_, casts);
     read_compile();
     read_optimizer();
     judge_usual_values();
@@ -146,8 +148,9 @@ class TorchtitanJob {
     const std::int64_t sharers = std::min(shard * context_, kMostGpus);
     if (sharers == 1 && replicate > 1) draft_.set("training.data_parallel.sharding", "none");
     if (sharers > 1 && replicate > 1) draft_.set("training.data_parallel.shard_group", sharers);
+    shards_ = open || sharers > 1;
     if (sharers > 1) read_reshard();
-    read_offload(open || sharers > 1);
+    read_offload(shards_);
     set_cluster(draft_, options_, gpus);
   }
 
@@ -173,7 +176,22 @@ class TorchtitanJob {
     if (global < 1) global = local * replicas_;
     const std::int64_t micro = options_.micro_batch > 0 ? options_.micro_batch : micro_batch(local);
     draft_.set("training.micro_batch", micro);
-    draft_.set("training.global_batch", options_.global_batch > 0 ? options_.global_batch : global);
+    if (options_.global_batch > 0) global = options_.global_batch;
+    draft_.set("training.global_batch", global);
+    refuse_drains(local, global);
+  }
+
+  /// The pipeline fills and drains for every pass of gradient accumulation (forward_backward_step
+  /// of torchtitan/train.py); the simulated one does once a step.
+  void refuse_drains(std::int64_t local, std::int64_t global) {
+    const std::int64_t of_pass = local * replicas_;
+    if (stages_ == 1 || global <= of_pass) return;
+    leave_out_value(
+        draft_, in_, options_, "training.global_batch_size",
+        "is more than local_batch_size * replicas = " + std::to_string(of_pass) +
+            ": stages that drain between passes of gradient accumulation are not "
+            "simulated",
+        "simulate one pass, --global-batch " + std::to_string(of_pass) + ", and multiply its time");
   }
 
   std::int64_t micro_batch(std::int64_t local) {
@@ -259,60 +277,6 @@ class TorchtitanJob {
         "known: none, full, selective with selective_ac_option = \"op\"");
   }
 
-  void read_precision() {
-    const std::string format = in_.text("training.mixed_precision_param").value_or("bfloat16");
-    const std::string reduce = in_.text("training.mixed_precision_reduce").value_or("float32");
-    const std::string converters = in_.text("model.converters").value_or("");
-    const bool fp8 =
-        in_.flag("float8.enable_float8_linear") || converters.find("float8") != std::string::npos;
-    if (!converters.empty() && converters != "float8" && converters != "quantize.linear.float8")
-      leave_out_value(draft_, in_, options_, "model.converters", "is not all simulated",
-                      "known: float8");
-    if (format != "bfloat16" && format != "float32")
-      in_.refuse("training.mixed_precision_param", "is " + format, "known: bfloat16, float32");
-    absent_.float8 = !fp8;
-    draft_.set_text("training.precision", fp8 ? "fp8" : format == "float32" ? "fp32" : "bf16");
-    if (reduce == "bfloat16") draft_.set("training.mixed_precision.reduce", "bf16");
-    read_dtype();
-    read_float8(fp8);
-  }
-
-  /// In bfloat16 nothing is held in fp32 (torchtitan/config/job_config.py).
-  void read_dtype() {
-    const std::string dtype = in_.text("training.dtype").value_or("float32");
-    if (dtype == "float32") return;
-    if (dtype != "bfloat16")
-      return in_.refuse("training.dtype", "is " + dtype, "known: float32, bfloat16");
-    for (const char* part : {"parameters", "gradients", "optimizer_states"})
-      draft_.set("training.mixed_precision." + std::string(part), "bf16");
-  }
-
-  /// Layers that stay in 16 bits: of the products the head's alone do, always.
-  void read_filter(const std::string& name, bool fp8) {
-    const std::string layers = in_.text(name).value_or("");
-    if (layers.empty() || !fp8) return;
-    if (layers == "output") return draft_.ignore(name + " = output: the head stays in bf16 anyway");
-    leave_out_value(draft_, in_, options_, name, "keeps layers in bf16, which is not simulated",
-                    "known: output");
-  }
-
-  void read_float8(bool fp8) {
-    for (const char* section : {"float8.", "quantize.linear.float8."}) {
-      const std::string prefix(section);
-      read_filter(prefix + "filter_fqns", fp8);
-      if (in_.flag(prefix + "enable_fsdp_float8_all_gather") && fp8)
-        draft_.set("training.data_parallel.gather_fp8", "true");
-      if (in_.flag(prefix + "precompute_float8_dynamic_scale_for_fsdp") && fp8)
-        draft_.ignore(prefix +
-                      "precompute_float8_dynamic_scale_for_fsdp = true: scales of gathered "
-                      "weights come from one all-reduce anyway");
-      if (in_.flag(prefix + "force_recompute_fp8_weight_in_bwd") && fp8)
-        draft_.ignore(prefix +
-                      "force_recompute_fp8_weight_in_bwd = true: weights are cast again in "
-                      "backward anyway");
-    }
-  }
-
   void read_compile() {
     const bool whole = in_.flag("training.compile");
     const bool enabled = in_.flag("compile.enable");
@@ -377,6 +341,7 @@ class TorchtitanJob {
   std::int64_t tensor_ = 1, stages_ = 1, context_ = 1;
   std::int64_t width_ = 1;  ///< GPUs that share a replica
   std::int64_t replicas_ = 1;
+  bool shards_ = false;      ///< FSDP wraps the model
   std::int64_t layers_ = 0;  ///< of the model; 0: not known
   torchtitan::Absent absent_;
 };

@@ -185,6 +185,7 @@ class AxolotlFile {
     if (adapter != "lora" && adapter != "qlora")
       refuse("adapter", "is " + adapter + ", which is not simulated", "known: lora, qlora");
     if (!file_.has("lora_r")) refuse("adapter", "has no lora_r beside it", "write it");
+    if (const auto rank = file_.integer("lora_r")) put("lora_r", "--lora_r", std::to_string(*rank));
     put("adapter", "--use_peft", "true");
     put("lora_dropout", "--lora_dropout", dropout);
     const std::string beside = everywhere ? "all-linear" : targets;

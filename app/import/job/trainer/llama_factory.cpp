@@ -140,7 +140,7 @@ class LlamaFactoryFile {
              "known: lora, full");
     if (!file_.has("finetuning_type"))
       all_.assumed.emplace_back("adapters (LoRA), LLaMA-Factory's default");
-    const std::string rank = word_or("lora_rank", "8");
+    const std::string rank = std::to_string(file_.integer("lora_rank").value_or(8));
     const std::string dropout = word_or("lora_dropout", "0");
     const std::string targets = word_or("lora_target", "all");
     const std::string dora = word_or("use_dora", "false");

@@ -15,9 +15,8 @@ namespace tessera {
 namespace {
 
 /// Of TRL's command line, and of peft's file.
-constexpr std::array<std::pair<const char*, const char*>, 7> kScalars{
-    {{"--lora_r", "r"},
-     {"--lora_alpha", "lora_alpha"},
+constexpr std::array<std::pair<const char*, const char*>, 6> kScalars{
+    {{"--lora_alpha", "lora_alpha"},
      {"--lora_dropout", "lora_dropout"},
      {"--lora_task_type", "task_type"},
      {"--lora_bias", "bias"},
@@ -57,6 +56,8 @@ class TrainerAdapters {
   }
 
   void read() {
+    if (const auto rank = in_.integer("--lora_r"))
+      put("r", plain_value(std::to_string(*rank)), where("--lora_r"));
     for (const auto& [option, key] : kScalars)
       if (const auto value = said(option)) put(key, plain_value(*value), where(option));
     for (const auto& [option, key] : kLists)

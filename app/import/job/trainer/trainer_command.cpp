@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "app/import/job/foreign_fields.h"
@@ -15,6 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void set_entry(YamlNode& tree, const std::string& key, const std::string& text, const Mark& mark) {
+  std::erase_if(tree.entries, [&](const YamlEntry& entry) { return entry.key == key; });
+  YamlNode value;
+  value.kind = YamlNode::Kind::scalar;
+  value.text = text;
+  value.mark = mark;
+  tree.entries.push_back({key, mark, std::move(value)});
+}
+
 /// "learning_rate=1e-4" behind a file goes over it (LLaMA-Factory).
 void add_settings_to(YamlNode& tree, const ShellCommand& command, std::size_t file) {
   const Mark mark = tree.mark;
@@ -22,13 +32,7 @@ void add_settings_to(YamlNode& tree, const ShellCommand& command, std::size_t fi
     const std::string& word = command.words[i].text;
     const std::size_t equals = word.find('=');
     if (word.starts_with("-") || equals == std::string::npos) continue;
-    const std::string key = word.substr(0, equals);
-    std::erase_if(tree.entries, [&](const YamlEntry& entry) { return entry.key == key; });
-    YamlNode value;
-    value.kind = YamlNode::Kind::scalar;
-    value.text = word.substr(equals + 1);
-    value.mark = mark;
-    tree.entries.push_back({key, mark, std::move(value)});
+    set_entry(tree, word.substr(0, equals), word.substr(equals + 1), mark);
   }
 }
 
@@ -98,6 +102,20 @@ void add_counts(const ShellScript& script, MegatronLaunch& launch) {
   if (visible.empty() || launch.launcher.has("--nproc_per_node")) return;
   const auto count = 1 + std::ranges::count(visible, ',');
   launch.launcher.add("--nproc_per_node", {std::to_string(count), launch.where});
+}
+
+void take_options_of_axolotl(YamlNode& tree, MegatronLaunch& launch) {
+  const Mark mark{std::make_shared<Origin>(Origin{launch.where, "", false})};
+  for (const auto& [option, value] : launch.arguments.values()) {
+    std::string key = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+    std::ranges::replace(key, '-', '_');
+    const std::string text = value.text.empty() ? "true" : value.text;
+    if (key == "num_processes" || key == "num_machines")
+      launch.launcher.add("--" + key, value);
+    else if (key != "launcher" && key != "config")
+      set_entry(tree, key, text, mark);
+  }
+  launch.arguments = {};
 }
 
 bool starts_another(const ShellCommand& command, const std::optional<YamlNode>& file) {

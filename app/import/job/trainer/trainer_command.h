@@ -25,6 +25,10 @@ bool is_of_trainer(const ShellCommand& command);
 std::optional<YamlNode> arguments_file(const ShellCommand& command, const ShellScript& script,
                                        const std::string& name, const JobOptions& options);
 
+/// Options behind "axolotl train FILE" go over the file; those of its launcher ("--num-processes
+/// 4") are accelerate's.
+void take_options_of_axolotl(YamlNode& tree, MegatronLaunch& launch);
+
 /// Whether a program around the Trainer is started, whose arguments are translated: by its file, or
 /// by arguments that LLaMA-Factory alone has.
 bool starts_another(const ShellCommand& command, const std::optional<YamlNode>& file);

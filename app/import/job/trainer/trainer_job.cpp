@@ -152,6 +152,10 @@ class TrainerJob {
 
   /// torchrun and srun say how many, deepspeed takes all GPUs, python starts one process.
   void read_processes(Launcher launcher) {
+    for (const char* count : {"num_machines", "num_processes"})  // axolotl's, for accelerate
+      if (const auto said = launch_.launcher.integer(std::string("--") + count))
+        put(count, std::to_string(*said), launch_.where);
+    if (given("num_processes")) return;
     const std::int64_t gpus = gpus_of(launch_, script_.variables);
     const std::int64_t nodes = nodes_of(launch_, script_.variables);
     if (nodes > 0) put("num_machines", std::to_string(nodes), launch_.where);
@@ -323,7 +327,7 @@ std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScrip
                                        bool of_another) {
   using Launcher = TrainerJob::Launcher;
   for (const ShellCommand& command : script.commands) {
-    const auto file = arguments_file(command, script, name, options);
+    auto file = arguments_file(command, script, name, options);
     const bool is_another = starts_another(command, file);
     if (is_another != of_another || (!is_of_trainer(command) && !file)) continue;
     // srun's options ahead of accelerate are not accelerate's.
@@ -342,6 +346,8 @@ std::optional<ImportedJob> trainer_job(const std::string& text, const ShellScrip
                                                          : Launcher::processes;
     MegatronLaunch launch = launch_of_command(own, text, script, name);
     if (is_another && launcher == Launcher::deepspeed) add_counts(script, launch);
+    if (file && trainer_file_kind(*file) == TrainerFileKind::axolotl)
+      take_options_of_axolotl(*file, launch);
     TrainerJob job(std::move(launch), script, name, options);
     if (file)
       job.take(trainer_arguments(*file));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/import/job/deepspeed_config.h"
+#include "app/import/job/fused_attention.h"
 #include "app/import/job/trainer/trainer_adapters.h"
 #include "app/import/job/trainer/trainer_arguments.h"
 #include "hw/units/lower_case.h"
@@ -85,12 +86,6 @@ std::string attention_of(const std::string& kernels) {
   return known == kKnown.end() ? "" : known->second;
 }
 
-/// Families for which transformers has it.
-bool has_fused_attention(ModelFamily family) {
-  return family == ModelFamily::llama || family == ModelFamily::gpt2 ||
-         family == ModelFamily::opt || family == ModelFamily::bert;
-}
-
 bool computes_in_16_bits(ForeignFields& in) {
   if (mixes(in)) return true;
   for (const char* name : {"--torch_dtype", "--dtype"})
@@ -102,15 +97,9 @@ bool computes_in_16_bits(ForeignFields& in) {
 void assume_attention(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
                       const std::string& kind) {
   const bool is_open = options.framework.empty() && kind != "FSDP" && kind != "MEGATRON_LM";
-  if (!is_open || !options.spec || !has_fused_attention(options.spec->family)) return;
-  if (!computes_in_16_bits(in))
-    return draft.approximate(
-        "attention in fp32 counts with all of its scores: kernels of sdpa for fp32, which keep "
-        "none, are not simulated");
-  draft.set_in_framework("attention", "flash2");
-  draft.assume(
-      "fused attention (sdpa), which transformers chooses since 4.36: --attn_implementation eager "
-      "names the other");
+  if (is_open && options.spec)
+    assume_fused_attention(draft, options.spec->family, computes_in_16_bits(in),
+                           "--attn_implementation eager");
 }
 
 void read_attention(ScenarioDraft& draft, ForeignFields& in, const JobOptions& options,
