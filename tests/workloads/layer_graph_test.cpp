@@ -2,6 +2,7 @@
 // with PyTorch 1.13 autograd (dispatch and saved-tensor hooks) and the CUDA kernels' sources.
 #include <gtest/gtest.h>
 
+#include "tests/sim/scenario/refusal.h"
 #include "tests/workloads/models.h"
 #include "workloads/families/families.h"
 
@@ -96,6 +97,27 @@ TEST(HfEagerBertLayer, LaunchesTheExecutedKernels) {
                           .blocks[kLayer];
   EXPECT_EQ(total(layer.forward).kernels, 23);
   EXPECT_EQ(total(layer.backward).kernels, 57);
+}
+
+/// NVIDIA's BERT; the bias has the gradient that it has in the product, too.
+TEST(HfEagerBertLayer, AddsTheBiasAheadOfTheActivationByAKernelOfItsOwn) {
+  StepOptions step = single_gpu(test::hf_eager(), StepMode::forward_backward, 8, 512);
+  const ModelGraph inside = bert_blocks(test::bert_large(), step);
+  step.framework.feed_forward_bias_apart = true;
+  const ModelGraph apart = bert_blocks(test::bert_large(), step);
+  const auto forward = [](const ModelGraph& graph) { return total(graph.blocks[kLayer].forward); };
+  EXPECT_EQ(forward(apart).kernels, forward(inside).kernels + 1);
+  EXPECT_EQ(apart.blocks[kLayer].parameters, inside.blocks[kLayer].parameters);
+  EXPECT_EQ(total(apart.blocks[kLayer].backward).kernels,
+            total(inside.blocks[kLayer].backward).kernels);
+}
+
+TEST(HfEagerBertLayer, KeepsThatSwitchToItself) {
+  StepOptions step = single_gpu(test::hf_eager(), StepMode::training, 8, 512);
+  step.framework.feed_forward_bias_apart = true;
+  EXPECT_EQ(test::refusal(test::bert_large(), step), "");
+  EXPECT_NE(test::refusal(test::gpt2_large(), step).find("feed_forward_bias_apart"),
+            std::string::npos);
 }
 
 TEST(HfEagerOptLayer, LaunchesTheExecutedKernels) {

@@ -77,6 +77,36 @@ TEST(EightBits, TakeAKernelForEachParameter) {
   EXPECT_EQ(update.update.front().host_calls, 17);
 }
 
+StepOptions unfused(bool per_tensor, bool reads_norm = false) {
+  StepOptions step = single_gpu(test::hf_eager(), StepMode::training, 1, 64);
+  step.framework.per_tensor_updates = per_tensor;
+  step.framework.reads_norm = reads_norm;
+  return step;
+}
+
+TEST(UnfusedAdam, TakesAKernelForEachParameterAndLineOrOneForEachLine) {
+  const UpdatedParameters updated{.parameters = kParameters, .summed = kParameters, .tensors = 17};
+  for (const auto& [per_tensor, calls] : {std::pair(true, 17), {false, 1}}) {
+    const OptimizerStep update = optimizer_step(unfused(per_tensor), updated);
+    ASSERT_EQ(update.update.size(), 1 + 8);  // clipping, and the lines of the rule
+    for (const GraphOp& op : update.update) EXPECT_EQ(op.host_calls, calls) << op.name;
+  }
+}
+
+TEST(UnfusedAdam, WaitsForTheNormThatItsHostReads) {
+  for (const bool reads : {true, false}) {
+    const OptimizerStep step = optimizer_step(unfused(true, reads), kParameters);
+    EXPECT_EQ(step.norm.back().kind == GraphOpKind::host_sync, reads);
+  }
+}
+
+TEST(UnfusedAdam, ReadsItsNormByASwitchOfHuggingFacesModulesAlone) {
+  EXPECT_EQ(test::refusal(test::gpt2_large(), unfused(true, true)), "");
+  StepOptions step = with(OptimizerKind::adam);
+  step.framework.reads_norm = true;
+  EXPECT_NE(test::refusal(test::gpt2_large(), step).find("reads_norm"), std::string::npos);
+}
+
 TEST(TensorNorms, KeepAdamsStatesOrSgds) {
   // weight, gradient and two moments, or one
   EXPECT_EQ(bytes_per_parameter(with(OptimizerKind::lamb)), 16);

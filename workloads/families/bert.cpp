@@ -78,6 +78,19 @@ void embed(Tape& tape, const ModelSpec& model, const StepOptions& step) {
       dropout(tape, "embedding.dropout", normalized, active_dropout(step, model.hidden_dropout)));
 }
 
+/// The first layer of a feed-forward, or of the head that predicts words: NVIDIA's BERT
+/// (DeepLearningExamples, LinearActivation; recalled) leaves its bias to the function that holds
+/// the activation, where training adds it by a kernel of its own.
+Tensor activated(Tape& tape, const std::string& name, const std::string& activation,
+                 const ModelSpec& model, const StepOptions& step, const Tensor& x,
+                 std::int64_t out) {
+  if (!step.framework.feed_forward_bias_apart)
+    return activate(tape, activation, model.activation, linear(tape, name, x, out));
+  const Tensor product = linear(tape, name, x, out, Bias::none);
+  const Tensor bias = tape.parameter(name + ".bias", {out});
+  return activate(tape, activation, model.activation, add(tape, name + ".bias_add", product, bias));
+}
+
 void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
   const double p = active_dropout(step, model.hidden_dropout);
   const Tensor x =
@@ -86,8 +99,7 @@ void layer(Tape& tape, const ModelSpec& model, const StepOptions& step) {
     const Tensor attended = dropout(t, "attention.out_dropout", attention(t, model, step, x), p);
     const Tensor middle =
         layer_norm(t, "attention.norm", add(t, "attention.residual", attended, x));
-    const Tensor wide =
-        activate(t, "mlp.activation", model.activation, linear(t, "mlp.up", middle, model.ffn));
+    const Tensor wide = activated(t, "mlp.up", "mlp.activation", model, step, middle, model.ffn);
     const Tensor changed = dropout(t, "mlp.dropout", linear(t, "mlp.down", wide, model.hidden), p);
     return layer_norm(t, "mlp.norm", add(t, "mlp.residual", changed, middle));
   });
@@ -122,8 +134,8 @@ void pre_training_head(Tape& tape, const ModelSpec& model, const StepOptions& st
   const Tensor x =
       tape.block_input("hidden", {step.micro_batch, step.sequence_length, model.hidden});
   const Tensor sentence = pooled(tape, model, x);
-  const Tensor dense = linear(tape, "predictions.dense", x, model.hidden);
-  const Tensor active = activate(tape, "predictions.activation", model.activation, dense);
+  const Tensor active =
+      activated(tape, "predictions.dense", "predictions.activation", model, step, x, model.hidden);
   const Tensor normalized = layer_norm(tape, "predictions.norm", active);
   const Tensor table = output_embedding(tape, model.tied_embeddings, model.vocab, model.hidden);
   const Tensor bias = tape.parameter("predictions.decoder.bias", {model.vocab});

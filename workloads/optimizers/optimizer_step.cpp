@@ -61,11 +61,11 @@ class UpdateStep {
     if (step_.optimizer == OptimizerKind::sgd) return momentum_update();
     if (is_muon(step_.optimizer)) return muon_update();
     if (step_.formats.optimizer_states == Precision::int8) return eight_bit_update();
-    return profile_.fused_optimizer ? fused_update() : foreach_update();
+    return profile_.fused_optimizer ? fused_update() : line_by_line_update();
   }
   std::vector<GraphOp> fused_update() const;
   std::vector<GraphOp> eight_bit_update() const;
-  std::vector<GraphOp> foreach_update() const;
+  std::vector<GraphOp> line_by_line_update() const;
   std::vector<GraphOp> momentum_update() const;
   std::vector<GraphOp> lamb_update() const;
   std::vector<GraphOp> lars_update() const;
@@ -130,7 +130,9 @@ void UpdateStep::clip(OptimizerStep& result) const {
   if (!step_.clip_gradients) return;
   result.norm = {each("clip.norm", updated_.summed, {gradient_, 0}, 2)};
   const bool one_model_rank = step_.layout.tensor * step_.layout.pipeline * shard_ranks(step_) == 1;
-  const bool host_reads = profile_.modules == ModuleTree::megatron && !profile_.per_tensor_updates;
+  const bool megatron_reads =
+      profile_.modules == ModuleTree::megatron && !profile_.per_tensor_updates;
+  const bool host_reads = megatron_reads || profile_.reads_norm;
   if (host_reads && one_model_rank) result.norm.push_back(read_by_host("clip.norm.item"));
   result.update = {each("clip.scale", updated_.summed, {gradient_, gradient_}, 1)};
 }
@@ -147,16 +149,20 @@ std::vector<GraphOp> UpdateStep::eight_bit_update() const {
   return {op};
 }
 
-/// torch/optim/adamw.py, _multi_tensor_adamw: one pass per line of the update rule.
-std::vector<GraphOp> UpdateStep::foreach_update() const {
-  std::vector<GraphOp> ops{pass("adamw.weight_decay", {weight_, weight_}, 1),
-                           pass("adamw.exp_avg.lerp", {gradient_ + state_, state_}, 3),
-                           pass("adamw.exp_avg_sq.mul", {state_, state_}, 1),
-                           pass("adamw.exp_avg_sq.addcmul", {gradient_ + state_, state_}, 3),
-                           pass("adamw.denominator.sqrt", {state_, state_}, 1),
-                           pass("adamw.denominator.div", {state_, state_}, 1),
-                           pass("adamw.denominator.add", {state_, state_}, 1),
-                           pass("adamw.addcdiv", {weight_ + 2 * state_, weight_}, 3)};
+/// torch/optim/adamw.py: a pass per line of the update rule over lists of tensors
+/// (_multi_tensor_adamw), or a kernel for each tensor (_single_tensor_adamw).
+std::vector<GraphOp> UpdateStep::line_by_line_update() const {
+  const auto line = [&](const char* name, PassTraffic traffic, double flops) {
+    return each(name, parameters_, traffic, flops);
+  };
+  std::vector<GraphOp> ops{line("adamw.weight_decay", {weight_, weight_}, 1),
+                           line("adamw.exp_avg.lerp", {gradient_ + state_, state_}, 3),
+                           line("adamw.exp_avg_sq.mul", {state_, state_}, 1),
+                           line("adamw.exp_avg_sq.addcmul", {gradient_ + state_, state_}, 3),
+                           line("adamw.denominator.sqrt", {state_, state_}, 1),
+                           line("adamw.denominator.div", {state_, state_}, 1),
+                           line("adamw.denominator.add", {state_, state_}, 1),
+                           line("adamw.addcdiv", {weight_ + 2 * state_, weight_}, 3)};
   constexpr std::size_t kMakesDenominator = 4;
   ops[kMakesDenominator].allocated = Bytes(state_ * parameters_);
   ops.back().freed = Bytes(state_ * parameters_);

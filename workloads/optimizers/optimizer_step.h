@@ -44,8 +44,8 @@ struct UpdatedParameters {
 /// MLPerf's multi_tensor_lars.
 /// Muon: momentum 14 and the weights 10 of what it updates (in between it is made orthogonal:
 /// parallel/muon_update.h), 28 of the rest.
-/// With `per_tensor_updates` the norm, clipping and the cast are a launch for each tensor, and the
-/// host reads nothing.
+/// With `per_tensor_updates` the norm, clipping, the cast and each line of an unfused Adam are a
+/// launch for each tensor, and the host reads nothing unless `reads_norm` says so.
 OptimizerStep optimizer_step(const StepOptions& step, const UpdatedParameters& updated);
 OptimizerStep optimizer_step(const StepOptions& step, std::int64_t parameters);
 

@@ -151,8 +151,9 @@ void StageBuilder::reduce_scalar() {
   if (!dealt_.empty() && step_.layout.replicas() > 1) groups.push_back(GroupKind::data);
   if (step_.layout.tensor > 1) groups.push_back(GroupKind::tensor);
   if (stages_ > 1) groups.push_back(GroupKind::pipeline);
-  const bool host_reads =
-      step_.framework.modules == ModuleTree::megatron && !step_.framework.per_tensor_updates;
+  const FrameworkProfile& profile = step_.framework;
+  const bool host_reads = profile.reads_norm ||
+                          (profile.modules == ModuleTree::megatron && !profile.per_tensor_updates);
   for (const GroupKind group : groups) {
     queue_.collective(OpKind::all_reduce, group, Phase::optimizer, kScalar,
                       host_reads && group == groups.back());

@@ -243,7 +243,7 @@ std::string basis_of(const CollectiveScoring& scoring) {
 }  // namespace
 
 Bounds collective_interval(Seconds predicted, Bytes bytes) {
-  const double width = bytes < kBand ? 0.40 : 0.14;
+  const double width = bytes < kBand ? kMissOfASmallCollective : 0.14;
   return {predicted.value() * std::exp(-width), predicted.value() * std::exp(width)};
 }
 

@@ -11,6 +11,7 @@ namespace tessera {
 std::vector<Problem> FrameworkRules::run() && {
   check_switches();
   check_modules();
+  check_family();
   check_precision();
   check_data_parallel();
   check_gathers();
@@ -86,12 +87,19 @@ void FrameworkRules::check_modules() {
         Switch{"complex_rope", profile.complex_rope, false},
         Switch{"shifts_labels", profile.shifts_labels, false},
         Switch{"keeps_outputs", profile.keeps_outputs, false},
+        Switch{"reads_norm", profile.reads_norm, false},
         Switch{"reentrant_checkpoints", profile.reentrant_checkpoints, false}}) {
     if (!one.given || one.of_megatron == megatron) continue;
     fail("training.framework." + std::string(one.field),
          one.of_megatron ? "is Megatron's" : "is of Hugging Face's and torchtitan's modules",
          "leave it out, or use another framework");
   }
+}
+
+void FrameworkRules::check_family() {
+  if (step_.framework.feed_forward_bias_apart && model_.family != ModelFamily::bert)
+    fail("training.framework.feed_forward_bias_apart", "is for models of family bert",
+         "leave it out, or use a model of that family");
 }
 
 void FrameworkRules::check_data_parallel() {

@@ -25,6 +25,7 @@ class FrameworkRules {
 
   void check_switches();
   void check_modules();
+  void check_family();
   void check_precision();
   void check_data_parallel();
   void check_aligned_parameters();

@@ -166,6 +166,26 @@ TEST(ScoreCollectives, NothingIsLearntFromTheSystemThatIsLeftOut) {
   EXPECT_EQ(errors(1.0), errors(2.0));
 }
 
+/// A fit by the size of misses has no opinion between them, and stayed where it began.
+TEST(ScoreCollectives, ASystemLeftOutLiesBetweenTwoThatDisagree) {
+  std::vector<CollectiveRun> runs;
+  for (const auto& [system, time] : {std::pair("short", 40_us), {"long", 50_us}, {"left", 1_us}}) {
+    for (CollectiveRun run : slow_sweep(1)) {
+      if (run.bytes > Bytes(4096)) continue;
+      run.system = system;
+      run.columns[0].second = system;
+      run.launch = kOneThread;
+      run.measured = time;
+      runs.push_back(run);
+    }
+  }
+  const CollectiveScoring scoring{.calibrate = true, .leave_out = LeaveOut::system};
+  for (const ScoredCollective& row : score_collectives(runs, scoring, catalog()).rows) {
+    if (row.run.system == "left")
+      EXPECT_NEAR(row.predicted.value(), std::sqrt(40e-6 * 50e-6), 5e-7);
+  }
+}
+
 TEST(ScoreCollectives, AnUnknownColumnIsRefused) {
   CollectiveScoring scoring{.calibrate = true};
   scoring.calibrate_on = {{"colour", "red"}};
