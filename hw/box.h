@@ -8,7 +8,8 @@ namespace tessera {
 /// nobody described:
 /// - boards with soldered NVLink (`form_factor` sxm and superchip): all links spread over direct
 /// pairs up to four GPUs, an NVSwitch above;
-/// - cards: the PCIe tree, one root port per GPU, on one socket.
+/// - cards: the PCIe tree, one root port per GPU, on one socket; copies go through the host where
+/// they have no peer-to-peer.
 /// Requires gpus >= 1. Throws InputError for several GPUs with links whose `form_factor` does not
 /// tell how they are joined.
 ClusterSpec box_of(const GpuSpec& gpu, int gpus);
