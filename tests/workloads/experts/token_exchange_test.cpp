@@ -118,10 +118,10 @@ Program overlapped(bool overlaps, ExpertDispatcher dispatcher = ExpertDispatcher
 
 TEST(OverlappedExperts, RunTheSameOpsInAnotherOrder) {
   const auto counts = [](const Program& program) {
-    std::map<std::tuple<OpKind, int, int, Phase>, int> counts;
+    std::map<std::tuple<OpKind, int, int, Phase>, int> by_kind;
     for (const ProgramOp& op : program.stages[0].ops)
-      ++counts[{op.kind, op.micro_batch, op.layer, op.phase}];
-    return counts;
+      ++by_kind[{op.kind, op.micro_batch, op.layer, op.phase}];
+    return by_kind;
   };
   EXPECT_EQ(counts(overlapped(false)), counts(overlapped(true)));
 }
@@ -133,10 +133,9 @@ TEST(OverlappedExperts, AnExchangeIsFollowedByKernelsOfTheOtherMicroBatch) {
   for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
     const bool exchange = ops[i].kind == OpKind::all_to_all && ops[i].group == GroupKind::expert;
     if (!exchange || ops[i + 1].kind != OpKind::kernels) continue;
-    beside += ops[i + 1].micro_batch != ops[i].micro_batch ? 1 : 0;
-    for (const std::int32_t wait : ops[i + 1].waits)
-      if (ops[i + 1].micro_batch != ops[i].micro_batch)
-        EXPECT_NE(wait, static_cast<std::int32_t>(i));
+    if (ops[i + 1].micro_batch == ops[i].micro_batch) continue;
+    ++beside;
+    for (const std::int32_t wait : ops[i + 1].waits) EXPECT_NE(wait, static_cast<std::int32_t>(i));
   }
   // Of 3 micro-batches two pairs overlap, over 2 layers with 4 exchanges each; the last of a pass
   // has nothing left of the other to wait beside.

@@ -30,7 +30,7 @@ StepOptions divided(Fp8Scaling scaling, bool in_fp8) {
       test::in(Precision::fp8, test::single_gpu(test::megatron(), StepMode::training, 1, 1024));
   step.framework.fp8_scaling = scaling;
   step.framework.fp8_transposes = false;  // of Blackwell
-  step.layout.data = step.global_batch = kRanks;
+  step.global_batch = step.layout.data = kRanks;
   step.data_parallel.sharding = Sharding::parameters;
   step.formats.fp8_parameters = in_fp8;
   return step;
